@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object is one manifest of a revision: what git (or a transform) says an
+// object of the cluster shall be, and where it says so.
+type Object struct {
+	*unstructured.Unstructured
+	Origin Origin
+}
+
+// ID returns the object's identity on the API server.
+func (o Object) ID() ID {
+	gvk := o.GroupVersionKind()
+	return ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// Origin is the place of a manifest: a path as the user knows it and the line
+// (from 1) its document starts at.
+type Origin struct {
+	File string
+	Line int
+}
+
+// String returns "file:line".
+func (o Origin) String() string { return fmt.Sprintf("%s:%d", o.File, o.Line) }
+
+// ID names an object whatever version of its API it is written in. Namespace is
+// empty for cluster-scoped objects. It is comparable, hence a map key.
+type ID struct {
+	Group     string
+	Kind      string
+	Namespace string
+	Name      string
+}
+
+// GroupKind returns the kind without a version.
+func (id ID) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
+}
+
+// String returns "Kind/namespace/name", or "Kind/name" for cluster-scoped
+// objects.
+func (id ID) String() string {
+	if id.Namespace == "" {
+		return id.Kind + "/" + id.Name
+	}
+	return id.Kind + "/" + id.Namespace + "/" + id.Name
+}
+
+// Problem is one reason why a set of manifests may not be applied.
+type Problem struct {
+	Origin Origin // zero if no single file is at fault
+	Object string // "Kind/name"; empty where the file could not be read that far
+	Text   string
+}
+
+// String returns "file:line: kind/name: problem", without the parts that are unknown.
+func (p Problem) String() string {
+	parts := make([]string, 0, 3)
+	if p.Origin.File != "" {
+		parts = append(parts, p.Origin.String())
+	}
+	if p.Object != "" {
+		parts = append(parts, p.Object)
+	}
+	return strings.Join(append(parts, p.Text), ": ")
+}
+
+// Problems is an error that reports everything found wrong in one go.
+type Problems []Problem
+
+// Error lists the problems, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
