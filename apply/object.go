@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -28,8 +29,13 @@ type Origin struct {
 	Line int
 }
 
-// String returns "file:line".
-func (o Origin) String() string { return fmt.Sprintf("%s:%d", o.File, o.Line) }
+// String returns "file:line", or "file" for a whole file.
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
+}
 
 // ID names an object whatever version of its API it is written in. Namespace is
 // empty for cluster-scoped objects. It is comparable, hence a map key.
@@ -58,7 +64,12 @@ func (id ID) String() string {
 type Problem struct {
 	Origin Origin // zero if no single file is at fault
 	Object string // "Kind/name"; empty where the file could not be read that far
+	ID     ID     // of the object; zero where Object is empty
 	Text   string
+	// Refused marks what the configuration forbids (the tier, the allowed
+	// namespaces), in contrast to mistakes of the manifest.
+	Refused bool
+	Err     error // the cause, if there is one, for errors.Is
 }
 
 // String returns "file:line: kind/name: problem", without the parts that are unknown.
@@ -83,4 +94,25 @@ func (p Problems) Error() string {
 		lines[i] = problem.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the problems' causes.
+func (p Problems) Unwrap() []error {
+	var causes []error
+	for _, problem := range p {
+		if problem.Err != nil {
+			causes = append(causes, problem.Err)
+		}
+	}
+	return causes
+}
+
+// compareIDs orders objects by kind, namespace and name.
+func compareIDs(a, b ID) int {
+	return cmp.Or(
+		strings.Compare(a.Group, b.Group),
+		strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+	)
 }

@@ -1,5 +1,11 @@
 package apply
 
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
 // Action is what was done about one object. The set is closed: log lines, the
 // dry run's output and whatever else tells of a sync use these words and no others.
 type Action string
@@ -37,4 +43,93 @@ type Outcome struct {
 	Unverified bool
 	// Warnings are the API server's and our own, for a person to read.
 	Warnings []string
+}
+
+// Result is what one sync came to.
+type Result struct {
+	Outcomes []Outcome
+	Warnings []string
+	// PruneHeld says, for a person, why what left git is not deleted and what
+	// would release it; empty if nothing is held as a whole.
+	PruneHeld string
+	// Suspended says who stopped every write to the set; empty if nobody did.
+	Suspended string
+}
+
+// Counts returns how many objects had each action.
+func (r Result) Counts() map[Action]int {
+	counts := map[Action]int{}
+	for _, outcome := range r.Outcomes {
+		counts[outcome.Action]++
+	}
+	return counts
+}
+
+// Err returns why the cluster is not what git says: objects that failed, were
+// refused or are parked. It is nil where all that is missing is an approved
+// prune, since that waits for a person.
+func (r Result) Err() error {
+	var problems []error
+	for _, o := range r.Outcomes {
+		switch o.Action {
+		case Failed, Refused, Parked:
+			problems = append(problems, o.problem())
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// problem words what keeps an object from being as declared.
+func (o Outcome) problem() error {
+	where := ""
+	if o.Origin.File != "" {
+		where = o.Origin.String() + ": "
+	}
+	if o.Err != nil {
+		return fmt.Errorf("%s%s: %s: %w", where, o.ID, o.Action, o.Err)
+	}
+	return fmt.Errorf("%s%s: %s: %s", where, o.ID, o.Action, o.Reason)
+}
+
+// Summary counts the actions in one line, for example "2 created, 1 failed".
+func (r Result) Summary() string {
+	if r.Suspended != "" {
+		return "suspended"
+	}
+	counts := r.Counts()
+	var parts []string
+	for _, action := range Actions() {
+		if counts[action] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[action], action))
+		}
+	}
+	if len(parts) == 0 {
+		return "no objects"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// state words what the set is now, as opposed to what was done for it: the same
+// after a sync that changed everything and after one that changed nothing.
+func (r Result) state() string {
+	counts := r.Counts()
+	synced := counts[Created] + counts[Configured] + counts[Unchanged]
+	text := fmt.Sprintf("%d synced", synced)
+	for _, action := range []Action{Blocked, Parked, Refused, Failed} {
+		if counts[action] > 0 {
+			text += fmt.Sprintf(", %d %s", counts[action], action)
+		}
+	}
+	return text
+}
+
+// remaining returns what left git and is still there.
+func (r Result) remaining() []ID {
+	var ids []ID
+	for _, o := range r.Outcomes {
+		if o.Origin.File == "" && o.Action != Pruned {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
 }

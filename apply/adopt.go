@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// adoptTries bounds how often adoption starts over because another writer came in between.
+const adoptTries = 5
+
+// adopt takes over what other appliers own of an object that we have just
+// applied, so that a field which leaves git leaves the object too. It looks at
+// the answer to every apply: such an owner may reappear, for example when a
+// person uses kubectl apply.
+func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
+	applied, err := s.adoptClientSide(ctx, gvr, object, applied)
+	if err != nil {
+		return applied, fmt.Errorf("adopt from client-side apply: %w", err)
+	}
+	if manager := object.GetAnnotations()[adoptAnnotation]; manager != "" && hasApplier(applied.Live, manager) {
+		if applied, err = s.adoptApplier(ctx, gvr, object, applied, manager); err != nil {
+			return applied, fmt.Errorf("adopt from field manager %q: %w", manager, err)
+		}
+	}
+	return applied, nil
+}
+
+// adoptClientSide turns the entries of client-side appliers into our own, and
+// applies again, which removes what git does not declare. The managers are found
+// as kubectl finds them: by owning the last-applied annotation, since old
+// versions had no fixed name.
+func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
+	upgraded := false
+	for range adoptTries {
+		patch, err := csaPatch(applied.Live)
+		if err != nil {
+			return applied, err
+		}
+		if patch == nil {
+			break
+		}
+		next, err := s.patch(ctx, gvr, applied.Live, patch)
+		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+			// The patch names the version it was made for, and that one is gone.
+			if applied.Live, err = s.client.get(ctx, gvr, object.GetNamespace(), object.GetName()); err != nil {
+				return applied, fmt.Errorf("read the object again: %w", err)
+			}
+			continue
+		}
+		if err != nil {
+			return applied, fmt.Errorf("rewrite its field managers: %w", err)
+		}
+		applied.Live, upgraded = next.Live, true
+		break
+	}
+	if !upgraded {
+		return applied, nil
+	}
+	return s.reapply(ctx, gvr, object, applied)
+}
+
+// csaPatch returns the patch that makes client-side appliers' entries ours; nil
+// if there is none.
+func csaPatch(live *unstructured.Unstructured) ([]byte, error) {
+	managers := clientSideManagers(live)
+	if len(managers) == 0 {
+		return nil, nil
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(managers...), FieldManager)
+	if err != nil {
+		return nil, fmt.Errorf("read its field managers: %w", err)
+	}
+	return patch, nil
+}
+
+// clientSideManagers returns the field managers that have used client-side apply on an object.
+func clientSideManagers(live *unstructured.Unstructured) []string {
+	lastApplied := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation))
+	var managers []string
+	for _, entry := range csaupgrade.FindFieldsOwners(live.GetManagedFields(), metav1.ManagedFieldsOperationUpdate, lastApplied) {
+		managers = append(managers, entry.Manager)
+	}
+	return managers
+}
+
+// adoptApplier makes another applier give up its fields: an empty apply in its
+// name, after ours, removes what only it declared.
+func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written, manager string) (written, error) {
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(object.GroupVersionKind())
+	empty.SetName(object.GetName())
+	empty.SetNamespace(object.GetNamespace())
+	empty.SetUID(applied.Live.GetUID()) // this object only: never create one of that name
+	err := s.cluster.write(ctx, func() error {
+		_, err := s.client.apply(ctx, gvr, empty, manager, false)
+		return err
+	})
+	if err != nil {
+		return applied, err
+	}
+	return s.reapply(ctx, gvr, object, applied)
+}
+
+// reapply sends the object once more, keeping what the first answer said of it.
+func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, first written) (written, error) {
+	var again written
+	err := s.cluster.write(ctx, func() (err error) {
+		again, err = s.client.apply(ctx, gvr, object, FieldManager, false)
+		return err
+	})
+	again.Created = first.Created
+	return again, err
+}
+
+// patch sends a JSON patch.
+func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, body []byte) (written, error) {
+	var answer written
+	err := s.cluster.write(ctx, func() (err error) {
+		answer, err = s.client.patch(ctx, gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
+			metav1.PatchOptions{FieldManager: FieldManager})
+		return err
+	})
+	return answer, err
+}
+
+// hasApplier tells whether a field manager has applied (not merely updated) an object.
+func hasApplier(live *unstructured.Unstructured, manager string) bool {
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return true
+		}
+	}
+	return false
+}

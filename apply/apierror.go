@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// typedPatchPrefix is how the API server starts what it found wrong while it
+// read an applied object against its schema, in front of the object's name:
+// "failed to create typed patch object (ns/n; apps/v1, Kind=Deployment): .spec…".
+var typedPatchPrefix = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): `)
+
+// manifestError returns what is wrong with a manifest when the API server says
+// that it can never be accepted as it stands. Errors of typing come as HTTP 500
+// with no reason, although trying again is useless.
+func manifestError(err error) (error, bool) {
+	status, ok := apiStatus(err)
+	if !ok {
+		return nil, false
+	}
+	switch text := status.Message; {
+	case status.Code == http.StatusInternalServerError && typedPatchPrefix.MatchString(text):
+		return fmt.Errorf("manifest error: %s", typedPatchPrefix.ReplaceAllString(text, "")), true
+	case status.Code == http.StatusBadRequest:
+		return fmt.Errorf("manifest error: %s", text), true
+	}
+	return nil, false
+}
+
+// immutableTexts are the ways in which validation says that a field may not be
+// changed on a live object. There is no machine-readable reason for it.
+func immutableTexts() []string {
+	return []string{
+		"field is immutable",
+		"may not change once set",
+		"is immutable after creation",
+		"cannot change roleRef",
+		"updates to statefulset spec for fields other than",
+		"pod updates may not change fields other than",
+		"updates to parameters are forbidden",
+		"spec is immutable after creation",
+		"updates to provisioner are forbidden",
+		"updates to reclaimPolicy are forbidden",
+	}
+}
+
+// immutableFields returns the fields whose change the API server refuses because
+// they cannot be changed on a live object; none if that is not the error.
+func immutableFields(err error) []string {
+	status, ok := apiStatus(err)
+	if !ok || status.Reason != metav1.StatusReasonInvalid || status.Details == nil {
+		return nil
+	}
+	var fields []string
+	for _, cause := range status.Details.Causes {
+		saysSo := func(text string) bool { return strings.Contains(cause.Message, text) }
+		if slices.ContainsFunc(immutableTexts(), saysSo) && !slices.Contains(fields, cause.Field) {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// unreachable tells whether a request failed before the API server answered it.
+func unreachable(err error) bool {
+	var transport *url.Error // what every client-go request fails with below HTTP
+	return errors.As(err, &transport) && !errors.Is(err, context.Canceled)
+}
+
+// apiStatus returns the Status with which the API server answered.
+func apiStatus(err error) (metav1.Status, bool) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}, false
+	}
+	return status.Status(), true
+}
+
+// notServed tells whether a path is unknown to the API server, as a custom
+// resource's is for a moment after its CRD was established. An object that does
+// not exist is a different 404: it comes with the object's name.
+func notServed(err error) bool {
+	status, ok := apiStatus(err)
+	return ok && status.Code == http.StatusNotFound && (status.Details == nil || status.Details.Name == "")
+}
+
+// explain words an API server's refusal for the person who wrote the manifest.
+func (s *Set) explain(err error, o Object, gvr string) error {
+	switch {
+	case apierrors.IsForbidden(err) && s.options.Tier == Application:
+		return fmt.Errorf("%w; an application repo has the rights of ClusterRole admin, to which this adds the kind:\n%s",
+			err, aggregatedRole(o.ID().Group, gvr))
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; give kubesync's ServiceAccount that right, or take the object out of git", err)
+	}
+	return err
+}
+
+// aggregatedRole is the ClusterRole that lets application repos write a kind.
+func aggregatedRole(group, resource string) string {
+	return fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: kubesync-limited-%s
+  labels:
+    rbac.authorization.k8s.io/aggregate-to-admin: "true"
+rules:
+- apiGroups: [%q]
+  resources: [%q]
+  verbs: [get, list, watch, create, update, patch, delete]`, resource, group, resource)
+}

@@ -1,0 +1,130 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Apply makes the cluster what the plan says: the parent first, then the objects
+// step by step, then what left git, then the parent's record of it. An error
+// says that it could not be carried through; what was done until then is in the
+// result, and nothing was pruned after it.
+func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
+	if reason := s.suspended(plan); reason != "" {
+		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
+	}
+	taken := s.claim(plan.objects)
+	if err := s.checkWriter(ctx, plan.parent); err != nil {
+		return Result{}, err
+	}
+	parent, err := s.widen(ctx, plan.parent, scopeOf(idsOf(plan.objects)))
+	if err != nil {
+		return Result{}, err
+	}
+	plan.parent = parent
+	if s.options.Tier == Application {
+		if err := s.cluster.KeepBindings(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
+	if err := s.applySteps(ctx, &plan, taken, &result); err != nil {
+		return result, err
+	}
+	if err := s.prune(ctx, &plan, &result); err != nil {
+		return result, err
+	}
+	return result, s.record(ctx, &plan, result)
+}
+
+// suspended returns what has stopped every write to the set, "" if nothing has.
+func (s *Set) suspended(plan Plan) string {
+	switch {
+	case s.options.Suspend:
+		return "the configuration suspends the repo"
+	case plan.parent.suspended():
+		return fmt.Sprintf("the annotation %s on ConfigMap %s suspends the repo", suspendAnnotation, s.parentRef())
+	}
+	return ""
+}
+
+// applySteps writes the objects, each step finished before the next. A single
+// object's failure stops nothing else; an API server that cannot be reached does.
+func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, result *Result) error {
+	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken}
+	for at, objects := range inSteps(plan.objects) {
+		outcomes, err := w.writeStep(ctx, objects)
+		result.Outcomes = append(result.Outcomes, outcomes...)
+		if err != nil {
+			return err
+		}
+		if step(at) == stepFoundations {
+			if w.kinds, err = s.awaitKinds(ctx, w.kinds, objects, outcomes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeStep writes one step's objects, as many at a time as the cluster allows.
+func (w *writer) writeStep(ctx context.Context, objects []Object) ([]Outcome, error) {
+	var mu sync.Mutex
+	outcomes := make([]Outcome, 0, len(objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(w.set.cluster.writes))
+	for _, object := range objects {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			outcome := w.write(ctx, object)
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes = append(outcomes, outcome)
+			if ctx.Err() == nil && unreachable(outcome.Err) {
+				return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
+	if err != nil {
+		err = fmt.Errorf("stopped after %d of %d objects of this step: %w", len(outcomes), len(objects), err)
+	}
+	return outcomes, err
+}
+
+// record writes into the parent what the sync came to: the scope shrinks to what
+// is there now. Where the objects came from is recorded only when no prune is held,
+// since a changed source is one of the things that hold it.
+func (s *Set) record(ctx context.Context, plan *Plan, result Result) error {
+	ids := append(idsOf(plan.objects), result.remaining()...)
+	for _, held := range plan.held {
+		ids = append(ids, held.ID)
+	}
+	data := map[string]string{
+		dataRevision: plan.Revision.Revision,
+		dataRef:      plan.Revision.Ref,
+		dataResult:   result.state(),
+	}
+	if result.PruneHeld == "" {
+		data[dataURL], data[dataSource], data[dataDirectory] = plan.Revision.URL, plan.Revision.Source, plan.Revision.Dir
+	}
+	_, err := s.saveParent(ctx, plan.parent, scopeOf(ids), data)
+	return err
+}
+
+// idsOf returns the objects' identities.
+func idsOf(objects []Object) []ID {
+	ids := make([]ID, len(objects))
+	for i, o := range objects {
+		ids[i] = o.ID()
+	}
+	return ids
+}

@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+)
+
+// minApprovalPrefix is how many digits of a revision an approval must give.
+const minApprovalPrefix = 7
+
+// approved tells whether a person has approved what this revision prunes: in its
+// commit message, or by the annotation on the parent. An approval is for one
+// revision; the next needs its own.
+func (p Plan) approved() bool {
+	if hasApprovalTrailer(p.Revision.Message) {
+		return true
+	}
+	given := p.parent.annotation(approvePruneAnnotation)
+	return given == p.Revision.Revision && given != "" ||
+		len(given) >= minApprovalPrefix && strings.HasPrefix(p.Revision.Revision, given)
+}
+
+// hasApprovalTrailer looks for "Kubesync-Prune: approved" in the last paragraph
+// of a commit message, where git keeps trailers.
+func hasApprovalTrailer(message string) bool {
+	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
+	if len(paragraphs) < 2 {
+		return false // a lone subject line has no trailers
+	}
+	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+		key, value, found := strings.Cut(line, ":")
+		if found && strings.EqualFold(strings.TrimSpace(key), "Kubesync-Prune") && strings.EqualFold(strings.TrimSpace(value), "approved") {
+			return true
+		}
+	}
+	return false
+}
+
+// howToApprove says what releases a held prune.
+func (s *Set) howToApprove(revision string) string {
+	return fmt.Sprintf("to approve it: kubectl annotate configmap --namespace %s %s --overwrite %s=%s, or the trailer \"Kubesync-Prune: approved\" in the commit's message",
+		s.cluster.options.OwnNamespace, s.parentName, approvePruneAnnotation, revision)
+}

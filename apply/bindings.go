@@ -1,0 +1,128 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
+)
+
+// BindingName is the RoleBinding that lets application repos write in a namespace.
+const BindingName = "kubesync"
+
+// bindingWriterLabel marks a RoleBinding as ours to take away, and names the
+// Lease of the daemon that may: several daemons can serve one cluster.
+const bindingWriterLabel = "kubesync.io/writer"
+
+// bindingWait bounds how long to wait until the authorizer has seen a new binding.
+const bindingWait = 5 * time.Second
+
+// KeepBindings gives LimitedUser the ClusterRole admin in every namespace that is
+// no system namespace and in which some application repo may write, and takes
+// away those bindings of ours that are no longer wanted. Without application
+// repos none is wanted. It deletes nothing that does not carry this daemon's label.
+func (c *Cluster) KeepBindings(ctx context.Context) error {
+	live, err := c.listNamespaces(ctx)
+	if err != nil {
+		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
+	}
+	present, err := c.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	if err != nil {
+		return fmt.Errorf("keep RoleBindings %s: list them: %w", BindingName, err)
+	}
+	wanted := c.namespacesForApplications(live)
+	var problems []error
+	for _, binding := range present.Items {
+		ns := binding.Namespace
+		switch {
+		case wanted[ns] && grantsAdmin(binding):
+			delete(wanted, ns)
+		case !wanted[ns] && binding.Labels[bindingWriterLabel] == c.options.Writer && listAllows(c.options.Namespaces, ns):
+			problems = append(problems, c.removeBinding(ctx, binding))
+		}
+	}
+	return errors.Join(append(problems, c.addBindings(ctx, wanted))...)
+}
+
+// namespacesForApplications returns where application repos may write.
+func (c *Cluster) namespacesForApplications(live liveNamespaces) map[string]bool {
+	wanted := map[string]bool{}
+	for _, set := range c.applicationSets() {
+		for ns := range live.labels {
+			if live.exists(ns) && !c.isSystem(ns, live) && set.allows(ns) {
+				wanted[ns] = true
+			}
+		}
+	}
+	return wanted
+}
+
+// grantsAdmin tells whether a RoleBinding gives LimitedUser what it needs.
+func grantsAdmin(binding rbacv1.RoleBinding) bool {
+	isLimitedUser := func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind && s.Name == LimitedUser }
+	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == "admin" && slices.ContainsFunc(binding.Subjects, isLimitedUser)
+}
+
+// addBindings creates the bindings and waits until the authorizer knows them.
+func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) error {
+	var problems []error
+	var last string
+	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
+		binding := rbacapply.RoleBinding(BindingName, ns).
+			WithLabels(map[string]string{bindingWriterLabel: c.options.Writer, "app.kubernetes.io/managed-by": FieldManager}).
+			WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("admin")).
+			WithSubjects(rbacapply.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(LimitedUser))
+		_, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		switch {
+		case apierrors.IsNotFound(err): // the namespace went away meanwhile
+		case err != nil:
+			problems = append(problems, fmt.Errorf("create RoleBinding %s/%s for application repos: %w", ns, BindingName, err))
+		default:
+			last = ns
+		}
+	}
+	if last != "" {
+		c.awaitBinding(ctx, last)
+	}
+	return errors.Join(problems...)
+}
+
+// awaitBinding waits until the API server grants what a new binding says: its
+// authorizer learns of it by a watch, some milliseconds later. It sees bindings
+// in the order of their creation, so the last one stands for all.
+func (c *Cluster) awaitBinding(ctx context.Context, namespace string) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: LimitedUser,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "create", Resource: "configmaps",
+		},
+	}}
+	for deadline := time.Now().Add(bindingWait); time.Now().Before(deadline); {
+		answer, err := c.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil || answer.Status.Allowed {
+			return // if it cannot be asked, the writes themselves will tell
+		}
+		if pause(ctx, pollEvery) != nil {
+			return
+		}
+	}
+}
+
+// removeBinding deletes a binding of ours, if it is still the one looked at.
+func (c *Cluster) removeBinding(ctx context.Context, binding rbacv1.RoleBinding) error {
+	err := c.typed.RbacV1().RoleBindings(binding.Namespace).Delete(ctx, binding.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &binding.UID, ResourceVersion: &binding.ResourceVersion},
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // a conflict is looked at again next time
+	}
+	return fmt.Errorf("remove RoleBinding %s/%s, which is no longer wanted: %w", binding.Namespace, binding.Name, err)
+}

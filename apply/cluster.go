@@ -1,0 +1,202 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// LimitedUser is the user that every request for an application repo
+// impersonates.
+const LimitedUser = "kubesync-limited"
+
+// ClusterOptions say how to reach one API server and what may be written there.
+type ClusterOptions struct {
+	Config       *rest.Config
+	OwnNamespace string // where parents and Leases live
+	Writer       string // name of the Lease that this process holds while it writes
+	Concurrency  int    // writes in flight, at least 1
+	// SystemNamespaces are closed to application repos; the own namespace always is.
+	SystemNamespaces []string
+	// Namespaces, unless nil, are the only ones in which anything is written.
+	Namespaces []string
+	UserAgent  string
+	Log        zerolog.Logger
+}
+
+// Cluster is what all sets on one API server share: clients, discovery, the
+// limit on writes in flight, and who declares what. Its methods may be called
+// concurrently.
+type Cluster struct {
+	options   ClusterOptions
+	own       *client // the daemon's own identity
+	limited   *client // impersonates LimitedUser
+	typed     kubernetes.Interface
+	discovery discovery.DiscoveryInterfaceWithContext
+	writes    chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	kinds  *kinds
+	sets   map[string]*Set
+	claims map[ID]string // who declares an object: the repo's name
+}
+
+// NewCluster builds the clients for one API server. It sends nothing: a server
+// that cannot be reached shows in the first Plan.
+func NewCluster(options ClusterOptions) (*Cluster, error) {
+	if options.Concurrency < 1 {
+		return nil, fmt.Errorf("apply concurrency must be at least 1, not %d", options.Concurrency)
+	}
+	config := rest.CopyConfig(options.Config)
+	config.UserAgent = options.UserAgent
+	config.WarningHandler = rest.NoWarnings{} // they are read from each answer instead
+	config.QPS = -1                           // Concurrency is the limit; priority and fairness does the rest
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate = rest.ImpersonationConfig{UserName: LimitedUser}
+
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	impersonatingTransport, err := rest.HTTPClientFor(impersonating)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	c := &Cluster{
+		options: options,
+		writes:  make(chan struct{}, options.Concurrency),
+		sets:    map[string]*Set{},
+		claims:  map[ID]string{},
+	}
+	own, ownErr := newClient(config, transport)
+	limited, limitedErr := newClient(impersonating, impersonatingTransport)
+	typed, typedErr := kubernetes.NewForConfigAndClient(config, transport)
+	if err := errors.Join(ownErr, limitedErr, typedErr); err != nil {
+		return nil, err
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("build the discovery client: %w", err)
+	}
+	c.own, c.limited, c.typed, c.discovery = own, limited, typed, disco
+	return c, nil
+}
+
+// currentKinds returns the last snapshot of discovery, taking the first if there
+// is none yet.
+func (c *Cluster) currentKinds(ctx context.Context) (*kinds, error) {
+	c.mu.Lock()
+	current := c.kinds
+	c.mu.Unlock()
+	if current != nil {
+		return current, nil
+	}
+	return c.refreshKinds(ctx)
+}
+
+// refreshKinds takes a new snapshot of discovery.
+func (c *Cluster) refreshKinds(ctx context.Context) (*kinds, error) {
+	fresh, err := discoverKinds(ctx, c.discovery)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kinds = fresh
+	return fresh, nil
+}
+
+// write runs one write when fewer than Concurrency are in flight.
+func (c *Cluster) write(ctx context.Context, do func() error) error {
+	select {
+	case c.writes <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.writes }()
+	return do()
+}
+
+// register makes a set known; a set of the same name is replaced.
+func (c *Cluster) register(s *Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sets[s.options.Name] = s
+}
+
+// forget drops a set and its claims: others may declare its objects from now on.
+func (c *Cluster) forget(s *Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sets[s.options.Name] == s {
+		delete(c.sets, s.options.Name)
+	}
+	for id, name := range c.claims {
+		if name == s.options.Name {
+			delete(c.claims, id)
+		}
+	}
+}
+
+// claim records what a repo declares from now on and returns what it does not
+// get, because another repo of this daemon declares it already.
+func (c *Cluster) claim(name string, objects []Object) map[ID]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := make(map[ID]bool, len(objects))
+	taken := map[ID]string{}
+	for _, object := range objects {
+		id := object.ID()
+		wanted[id] = true
+		if holder, held := c.claims[id]; held && holder != name {
+			taken[id] = holder
+			continue
+		}
+		c.claims[id] = name
+	}
+	for id, holder := range c.claims {
+		if holder == name && !wanted[id] {
+			delete(c.claims, id)
+		}
+	}
+	return taken
+}
+
+// claimant returns the repo of this daemon that declares an object.
+func (c *Cluster) claimant(id ID) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name, found := c.claims[id]
+	return name, found
+}
+
+// setByID returns the set of this daemon that has the apply set ID.
+func (c *Cluster) setByID(id string) (*Set, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sets {
+		if s.id == id {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// applicationSets returns the sets of the application tier.
+func (c *Cluster) applicationSets() []*Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []*Set
+	for _, s := range c.sets {
+		if s.options.Tier == Application {
+			found = append(found, s)
+		}
+	}
+	return found
+}

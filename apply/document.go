@@ -1,0 +1,225 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode/utf8"
+)
+
+// manifestFile is what one file holds. Its origins have lines only: the same
+// content may stand under several paths.
+type manifestFile struct {
+	objects  []Object
+	skipped  []Problem
+	problems []Problem
+}
+
+// document is one document of a file: text without the comments before its first
+// line of content, and that line's number in the file (from 1).
+type document struct {
+	text []byte
+	line int
+}
+
+// lfsPointer starts the text that Git LFS puts in the place of a file.
+const lfsPointer = "version https://git-lfs.github.com/spec/"
+
+// byteOrderMark is what some editors put before UTF-8 text.
+const byteOrderMark = "\ufeff"
+
+// parseManifest reads all documents of a file. What is wrong with one does not
+// hide the others.
+func parseManifest(data []byte) *manifestFile {
+	file := &manifestFile{}
+	if bytes.HasPrefix(data, []byte(lfsPointer)) {
+		file.problem(1, "this is a Git LFS pointer, not the manifest: kubesync fetches no LFS objects, commit the file itself")
+		return file
+	}
+	if line := invalidUTF8(data); line > 0 {
+		file.problem(line, "the file is not UTF-8 text")
+		return file
+	}
+	for _, doc := range file.split(data) {
+		file.parse(doc)
+	}
+	return file
+}
+
+// problem notes what is wrong where no object is known yet.
+func (f *manifestFile) problem(line int, format string, args ...any) {
+	f.problems = append(f.problems, Problem{Origin: Origin{Line: line}, Text: fmt.Sprintf(format, args...)})
+}
+
+// invalidUTF8 returns the line of the first byte that is no UTF-8, or 0.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return 0
+	}
+	valid := 0
+	for {
+		r, size := utf8.DecodeRune(data[valid:])
+		if r == utf8.RuneError && size <= 1 {
+			return lineAt(data, valid)
+		}
+		valid += size
+	}
+}
+
+// lineAt returns the line, from 1, that an offset of text is in.
+func lineAt(text []byte, offset int) int {
+	return 1 + bytes.Count(text[:min(offset, len(text))], []byte("\n"))
+}
+
+// split cuts a file at the lines that separate documents, and leaves out the
+// documents that hold comments only. It cuts as kubectl does: at every line that
+// starts with ---, after which only a comment may stand. Other than kubectl it
+// also cuts at the end marker, a line of three dots, behind which kubectl loses
+// whatever comes before the next ---.
+func (f *manifestFile) split(data []byte) []document {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+
+	var docs []document
+	start, startLine, line := 0, 1, 0
+	cut := func(end, next int) {
+		if doc, ok := trimComments(document{data[start:end], startLine}); ok {
+			docs = append(docs, doc)
+		}
+		start, startLine = next, line+1
+	}
+	for offset := 0; offset < len(data); {
+		line++
+		next := len(data)
+		if length := bytes.IndexByte(data[offset:], '\n'); length >= 0 {
+			next = offset + length + 1
+		}
+		text := data[offset:next]
+		if rest, found := bytes.CutPrefix(text, []byte("---")); found {
+			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' {
+				f.problem(line, "a line that starts with --- separates documents and may hold nothing else")
+			}
+			cut(offset, next)
+		} else if string(bytes.TrimRight(text, " \t\r\n")) == "..." {
+			cut(offset, next)
+		}
+		offset = next
+	}
+	cut(len(data), len(data))
+	return docs
+}
+
+// trimComments leaves out the blank and comment lines at a document's start. It
+// reports false if nothing else is there.
+func trimComments(doc document) (document, bool) {
+	for len(doc.text) > 0 {
+		first, rest, _ := bytes.Cut(doc.text, []byte("\n"))
+		content := strings.TrimSpace(strings.TrimPrefix(string(first), byteOrderMark))
+		if content != "" && content[0] != '#' {
+			return doc, true
+		}
+		doc.text = rest
+		doc.line++
+	}
+	return doc, false
+}
+
+// parse reads one document: JSON if it looks like it and is it, else YAML, of
+// which most of what looks like JSON is a part.
+func (f *manifestFile) parse(doc document) {
+	if isJSON(doc.text) {
+		values, jsonErr := splitJSON(doc)
+		if len(values) > 0 {
+			f.parseJSON(values, jsonErr)
+			return
+		}
+		if value, _, yamlErr := parseYAML(doc); yamlErr != nil || value == nil {
+			f.problems = append(f.problems, *jsonErr)
+			return
+		}
+	}
+	value, place, problems := parseYAML(doc)
+	f.problems = append(f.problems, problems...)
+	if len(problems) == 0 {
+		f.add(value, place)
+	}
+}
+
+// add sorts what a document holds: an object, a list of objects, or neither.
+func (f *manifestFile) add(value any, at place) {
+	switch v := value.(type) {
+	case nil:
+	case map[string]any:
+		if absent(v["apiVersion"]) && absent(v["kind"]) {
+			f.skip(at.line, "neither apiVersion nor kind: no Kubernetes object, skipped")
+			return
+		}
+		f.addObject(v, at)
+	case []any:
+		for _, item := range v {
+			if m, ok := item.(map[string]any); ok && !(absent(m["apiVersion"]) && absent(m["kind"])) {
+				f.problem(at.line, "an array of objects: Kubernetes wants them in a List (apiVersion: v1, kind: List, items: …) or as documents of their own")
+				return
+			}
+		}
+		f.skip(at.line, "an array: no Kubernetes object, skipped")
+	default:
+		f.problem(at.line, "a single value and no object: a Kubernetes manifest is a mapping with apiVersion and kind")
+	}
+}
+
+// skip notes a document that is no Kubernetes object and no mistake.
+func (f *manifestFile) skip(line int, text string) {
+	f.skipped = append(f.skipped, Problem{Origin: Origin{Line: line}, Text: text})
+}
+
+// absent tells whether a value says nothing.
+func absent(value any) bool { return value == nil || value == "" }
+
+// addObject takes over an object, or the items of a list.
+func (f *manifestFile) addObject(object map[string]any, at place) {
+	if items, ok := listItems(object); ok {
+		f.addItems(object, items, at)
+		return
+	}
+	o := Object{Unstructured: newUnstructured(object), Origin: Origin{Line: at.line}}
+	faults := objectFaults(object)
+	for _, fault := range faults {
+		f.problems = append(f.problems, problemOf(o, fault))
+	}
+	if len(faults) == 0 {
+		f.objects = append(f.objects, o)
+	}
+}
+
+// addItems takes over the items of a list, at their own lines.
+func (f *manifestFile) addItems(list map[string]any, items []any, at place) {
+	kind, _ := list["kind"].(string)
+	for i, item := range items {
+		itemAt := at.item(i)
+		object, ok := item.(map[string]any)
+		if !ok {
+			f.problem(itemAt.line, "items[%d] of the %s is %s, not an object", i, kind, describe(item))
+			continue
+		}
+		if itemKind := strings.TrimSuffix(kind, "List"); itemKind != "" && absent(object["apiVersion"]) && absent(object["kind"]) {
+			// As kubectl does: the items of a typed list need not repeat its type.
+			object = maps.Clone(object)
+			object["apiVersion"], object["kind"] = list["apiVersion"], itemKind
+		}
+		f.addObject(object, itemAt)
+	}
+}
+
+// listItems returns the items of a List, or of a typed list such as ConfigMapList.
+func listItems(object map[string]any) ([]any, bool) {
+	kind, _ := object["kind"].(string)
+	if !strings.HasSuffix(kind, "List") {
+		return nil, false
+	}
+	value, has := object["items"]
+	items, isArray := value.([]any)
+	bare := kind == "List" && object["apiVersion"] == "v1" && !has
+	return items, isArray || bare || has && value == nil
+}

@@ -1,0 +1,187 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// DryRun tells what Apply would do, and does none of it: every object is sent as
+// a server-side dry run, what left git goes through the same proofs, and no
+// parent, RoleBinding or Lease is written. What depends on something that is
+// itself still to come cannot be verified, and is marked so.
+func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
+	if reason := s.suspended(plan); reason != "" {
+		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
+	}
+	if err := s.checkWriter(ctx, plan.parent); err != nil {
+		return Result{}, err
+	}
+	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
+	r := &rehearsal{set: s, plan: &plan, taken: s.claim(plan.objects)}
+	if err := r.findUnbound(ctx); err != nil {
+		return result, err
+	}
+	for _, objects := range inSteps(plan.objects) {
+		outcomes, err := r.step(ctx, objects)
+		result.Outcomes = append(result.Outcomes, outcomes...)
+		if err != nil {
+			return result, err
+		}
+	}
+	return result, s.rehearsePrune(ctx, &plan, &result)
+}
+
+// rehearsal is one dry run of one plan.
+type rehearsal struct {
+	set     *Set
+	plan    *Plan
+	taken   map[ID]string
+	unbound map[string]bool // namespaces whose RoleBinding for application repos is still to come
+}
+
+// findUnbound notes where an application repo has no rights yet, since the
+// RoleBinding that gives them would only now be created.
+func (r *rehearsal) findUnbound(ctx context.Context) error {
+	if r.set.options.Tier != Application {
+		return nil
+	}
+	present, err := r.set.cluster.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	if err != nil {
+		return fmt.Errorf("list RoleBindings %s: %w", BindingName, err)
+	}
+	r.unbound = map[string]bool{}
+	for ns := range r.plan.live.labels {
+		r.unbound[ns] = !r.set.cluster.isSystem(ns, r.plan.live)
+	}
+	for _, binding := range present.Items {
+		if grantsAdmin(binding) {
+			r.unbound[binding.Namespace] = false
+		}
+	}
+	return nil
+}
+
+// step rehearses one step's objects.
+func (r *rehearsal) step(ctx context.Context, objects []Object) ([]Outcome, error) {
+	var mu sync.Mutex
+	outcomes := make([]Outcome, 0, len(objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(r.set.cluster.writes))
+	for _, object := range objects {
+		group.Go(func() error {
+			outcome := r.object(ctx, object)
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes = append(outcomes, outcome)
+			if ctx.Err() == nil && unreachable(outcome.Err) {
+				return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
+	return outcomes, err
+}
+
+// object rehearses one object.
+func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
+	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
+	if err := r.set.ownership(ctx, r.plan, r.taken, o.ID()); err != nil {
+		return refused(outcome, err)
+	}
+	served, found := r.plan.kinds.served[o.GroupVersionKind()]
+	if reason := r.unverifiable(o, found); reason != "" {
+		outcome.Action, outcome.Unverified, outcome.Reason = Created, true, reason
+		outcome.Diff = Diff(nil, o.Unstructured)
+		return outcome
+	}
+	live, err := r.set.client.get(ctx, served.GVR, o.GetNamespace(), o.GetName())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return failed(outcome, r.set.judge(o, served, contentHash(o), err))
+	}
+	if apierrors.IsNotFound(err) {
+		live = nil
+	}
+	return r.compare(ctx, outcome, served, o, live)
+}
+
+// unverifiable returns why the API server cannot be asked about an object yet.
+func (r *rehearsal) unverifiable(o Object, served bool) string {
+	ns := o.GetNamespace()
+	switch {
+	case !served:
+		return "its CRD is still to come"
+	case ns != "" && !r.plan.live.exists(ns):
+		return fmt.Sprintf("Namespace %s is still to come", ns)
+	case r.unbound[ns]:
+		return fmt.Sprintf("RoleBinding %s in Namespace %s is still to come", BindingName, ns)
+	}
+	return ""
+}
+
+// compare sends the dry run and tells what it would change.
+func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedKind, o Object, live *unstructured.Unstructured) Outcome {
+	if live != nil && newMember(o.ID().GroupKind(), served.GVR, live).suspended(o.GetAnnotations()) {
+		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
+		return outcome
+	}
+	answer, err := r.set.client.apply(ctx, served.GVR, withLabel(o, r.set.id), FieldManager, true)
+	outcome.Warnings = answer.Warnings
+	if fields := immutableFields(err); len(fields) > 0 && o.GetAnnotations()[recreateAnnotation] == "true" {
+		outcome.Action, outcome.Diff = Configured, Diff(live, o.Unstructured)
+		outcome.Reason = "would be recreated, because immutable: " + strings.Join(fields, ", ")
+		return outcome
+	}
+	switch {
+	case err != nil:
+		return failed(outcome, r.set.judge(o, served, contentHash(o), err))
+	case live == nil:
+		outcome.Action, outcome.Diff = Created, Diff(nil, o.Unstructured)
+		return outcome
+	}
+	if managers := clientSideManagers(live); len(managers) > 0 {
+		outcome.Reason = fmt.Sprintf("would be adopted from client-side apply (%s): fields that only it declared go too", strings.Join(managers, ", "))
+	}
+	if outcome.Diff = Diff(live, answer.Live); outcome.Diff == "" && outcome.Reason == "" {
+		outcome.Action = Unchanged
+		return outcome
+	}
+	outcome.Action = Configured
+	return outcome
+}
+
+// rehearsePrune takes what left git through the proofs of a real prune.
+func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) error {
+	candidates, kept := s.candidates(plan)
+	result.Outcomes = append(result.Outcomes, kept...)
+	if s.hold(plan, candidates, result) {
+		return nil
+	}
+	guard := guard{set: s, plan: plan, approved: plan.approved(), going: map[types.UID]bool{}}
+	for _, members := range inReverse(candidates) {
+		for _, m := range members {
+			outcome := Outcome{ID: m.ID, Action: Pruned}
+			reason, err := guard.check(ctx, m)
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: find out what it still holds: %w", m.ID, err)
+			case reason != "":
+				outcome = blocked(m, reason)
+			default:
+				guard.going[m.UID] = true
+			}
+			result.Outcomes = append(result.Outcomes, outcome)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+// Loader reads manifests. It remembers what the files of its last Load held, so
+// that a revision costs what changed in it. Several goroutines may use it.
+type Loader struct {
+	mu     sync.Mutex
+	parsed map[string]*manifestFile // by content; only the files of the last Load
+}
+
+// NewLoader returns a Loader that remembers nothing yet.
+func NewLoader() *Loader { return &Loader{} }
+
+// Loaded is what manifest files hold, in path order and then file order.
+type Loaded struct {
+	// Objects are shared with the Loader's memory: read them, never change them.
+	Objects []Object
+	// Skipped says which documents are no Kubernetes object and were left out.
+	Skipped []Problem
+}
+
+// Load reads every file of files as YAML or JSON manifests, whatever its name.
+// The error is of type Problems and tells everything that is wrong in any file;
+// what could be read is returned beside it, so that Check can find the rest.
+//
+// A file whose fs.FileInfo has a method Hash() string, giving a hash of the
+// content, is not even opened if the last Load saw the same content.
+func (l *Loader) Load(files fs.FS) (Loaded, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	paths, problems := manifestPaths(files)
+	before := l.parsed
+	l.parsed = make(map[string]*manifestFile, len(paths))
+	var loaded Loaded
+	for _, path := range paths {
+		file, err := l.read(files, path, before)
+		if err != nil {
+			problems = append(problems, unreadable(path, err))
+			continue
+		}
+		for _, o := range file.objects {
+			o.Origin.File = path
+			loaded.Objects = append(loaded.Objects, o)
+		}
+		loaded.Skipped = append(loaded.Skipped, inFile(path, file.skipped)...)
+		problems = append(problems, inFile(path, file.problems)...)
+	}
+	return loaded, problems.asError()
+}
+
+// read returns what one file holds, from memory if its content is known.
+func (l *Loader) read(files fs.FS, path string, before map[string]*manifestFile) (*manifestFile, error) {
+	key, err := knownHash(files, path)
+	if err != nil {
+		return nil, err
+	}
+	if file := before[key]; key != "" && file != nil {
+		l.parsed[key] = file
+		return file, nil
+	}
+	data, err := fs.ReadFile(files, path)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		sum := sha256.Sum256(data)
+		key = "content:" + hex.EncodeToString(sum[:])
+	}
+	file := cmp.Or(l.parsed[key], before[key])
+	if file == nil {
+		file = parseManifest(data)
+	}
+	l.parsed[key] = file
+	return file, nil
+}
+
+// knownHash returns the content hash that the file system itself can tell, or "".
+func knownHash(files fs.FS, path string) (string, error) {
+	info, err := fs.Stat(files, path)
+	if err != nil {
+		return "", err
+	}
+	if hashed, ok := info.(interface{ Hash() string }); ok && hashed.Hash() != "" {
+		return "hash:" + hashed.Hash(), nil
+	}
+	return "", nil
+}
+
+// manifestPaths lists the files in path order, and the directories and files
+// that could not be looked at.
+func manifestPaths(files fs.FS) ([]string, Problems) {
+	var paths []string
+	var problems Problems
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			problems = append(problems, unreadable(path, err))
+			if entry != nil && entry.IsDir() {
+				return fs.SkipDir
+			}
+		case !entry.IsDir():
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		problems = append(problems, unreadable(".", err))
+	}
+	return paths, problems
+}
+
+// unreadable words a failure to read a file, whose path fs errors repeat.
+func unreadable(path string, err error) Problem {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) && pathErr.Path == path {
+		err = pathErr.Err
+	}
+	return Problem{Origin: Origin{File: path}, Text: fmt.Sprintf("cannot be read: %v", err), Err: err}
+}
+
+// inFile returns copies of problems that name the file they were found in.
+func inFile(path string, problems []Problem) Problems {
+	named := make(Problems, len(problems))
+	for i, p := range problems {
+		p.Origin.File = path
+		named[i] = p
+	}
+	return named
+}
+
+// asError returns the problems sorted by place, or nil if there are none.
+func (p Problems) asError() error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Origin.File, b.Origin.File), cmp.Compare(a.Origin.Line, b.Origin.Line))
+	})
+	return slices.CompactFunc(p, func(a, b Problem) bool { return a.String() == b.String() })
+}
+
+// JoinProblems makes one report of several: what Load found and what Check
+// found. An error of another type becomes a problem without a place. It returns
+// nil if all errors are nil.
+func JoinProblems(errs ...error) error {
+	var all Problems
+	for _, err := range errs {
+		var problems Problems
+		switch {
+		case err == nil:
+		case errors.As(err, &problems):
+			all = append(all, problems...)
+		default:
+			all = append(all, Problem{Text: err.Error(), Err: err})
+		}
+	}
+	return all.asError()
+}

@@ -1,0 +1,212 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// parentTooling marks our parents, so that other tools refuse to touch them (KEP-3659).
+const parentTooling = "kubesync/v1"
+
+// Keys of a parent's data.
+const (
+	dataURL       = "url"
+	dataDirectory = "directory"
+	dataSource    = "source"
+	dataWriter    = "writer"
+	dataRevision  = "revision"
+	dataRef       = "ref"
+	dataResult    = "result"
+)
+
+// parent is the ConfigMap that remembers a set across restarts: where its
+// objects may be, where they came from, and who writes them.
+type parent struct {
+	live *corev1.ConfigMap // nil if there is none yet
+}
+
+// readParent reads a set's parent and refuses one that is not ours to use.
+func (s *Set) readParent(ctx context.Context) (parent, error) {
+	live, err := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace).Get(ctx, s.parentName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return parent{}, nil
+	case err != nil:
+		return parent{}, fmt.Errorf("read the parent ConfigMap %s: %w", s.parentRef(), err)
+	case live.Labels[parentIDLabel] == "":
+		return parent{}, fmt.Errorf("ConfigMap %s exists and is no apply set's parent: delete it, or give the repo another name", s.parentRef())
+	case live.Annotations[toolingAnnotation] != parentTooling:
+		return parent{}, fmt.Errorf("ConfigMap %s is the parent of an apply set of %q: delete it, or give the repo another name",
+			s.parentRef(), live.Annotations[toolingAnnotation])
+	case live.Labels[parentIDLabel] != s.id:
+		return parent{}, fmt.Errorf("ConfigMap %s carries the apply set ID %s instead of %s: it was copied or edited; put the label back",
+			s.parentRef(), live.Labels[parentIDLabel], s.id)
+	}
+	return parent{live: live}, nil
+}
+
+// parentRef names a set's parent for a person.
+func (s *Set) parentRef() string { return s.cluster.options.OwnNamespace + "/" + s.parentName }
+
+// data returns one value of the parent's data, "" if there is none.
+func (p parent) data(key string) string {
+	if p.live == nil {
+		return ""
+	}
+	return p.live.Data[key]
+}
+
+// annotation returns one of the parent's annotations, "" if there is none.
+func (p parent) annotation(key string) string {
+	if p.live == nil {
+		return ""
+	}
+	return p.live.Annotations[key]
+}
+
+// kinds returns the kinds in which the set may have members.
+func (p parent) kinds() map[schema.GroupKind]bool {
+	return parseGroupKinds(p.annotation(groupKindsAnnotation))
+}
+
+// suspended tells whether a person has stopped the set.
+func (p parent) suspended() bool { return p.annotation(suspendAnnotation) == "true" }
+
+// scope is where members of a set can be.
+type scope struct {
+	kinds      map[schema.GroupKind]bool
+	namespaces map[string]bool
+}
+
+// scopeOf returns the scope that holds all the objects.
+func scopeOf(ids []ID) scope {
+	found := scope{kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
+	for _, id := range ids {
+		found.kinds[id.GroupKind()] = true
+		if id.Namespace != "" {
+			found.namespaces[id.Namespace] = true
+		}
+	}
+	return found
+}
+
+// widen makes the parent name everything that is about to be written, besides
+// all that it names already, and puts our Lease on it. It comes before the first
+// write, so that a crash at any moment leaves nothing the parent does not name.
+func (s *Set) widen(ctx context.Context, p parent, added scope) (parent, error) {
+	known := scope{kinds: p.kinds(), namespaces: map[string]bool{}}
+	for _, ns := range splitList(p.annotation(additionalNamespacesAnnotation)) {
+		known.namespaces[ns] = true
+	}
+	maps.Copy(known.kinds, added.kinds)
+	maps.Copy(known.namespaces, added.namespaces)
+	return s.saveParent(ctx, p, known, map[string]string{dataWriter: s.cluster.options.Writer})
+}
+
+// saveParent writes the parent with a scope and some of its data, unless it says
+// so already. What a person put on it stays. The write fails if anybody else
+// wrote the parent since it was read: the caller's knowledge is stale then.
+func (s *Set) saveParent(ctx context.Context, p parent, is scope, data map[string]string) (parent, error) {
+	client := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace)
+	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.parentName, Namespace: s.cluster.options.OwnNamespace}}
+	if p.live != nil {
+		next = p.live.DeepCopy()
+	}
+	delete(is.namespaces, s.cluster.options.OwnNamespace) // the parent's own is never an additional one
+	setAll(&next.Labels, map[string]string{parentIDLabel: s.id, "app.kubernetes.io/managed-by": FieldManager})
+	setAll(&next.Annotations, map[string]string{
+		toolingAnnotation:              parentTooling,
+		groupKindsAnnotation:           formatGroupKinds(is.kinds),
+		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
+	})
+	setAll(&next.Data, data)
+	var saved *corev1.ConfigMap
+	var err error
+	switch {
+	case p.live == nil:
+		saved, err = client.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
+	case maps.Equal(p.live.Labels, next.Labels) && maps.Equal(p.live.Annotations, next.Annotations) && maps.Equal(p.live.Data, next.Data):
+		return p, nil
+	default:
+		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+	}
+	if err != nil {
+		return p, fmt.Errorf("write the parent ConfigMap %s: %w", s.parentRef(), err)
+	}
+	return parent{live: saved}, nil
+}
+
+// setAll sets keys of a map that may be nil.
+func setAll(target *map[string]string, values map[string]string) {
+	if *target == nil {
+		*target = map[string]string{}
+	}
+	maps.Copy(*target, values)
+}
+
+// Recorded is what a set's parent remembers of its last sync.
+type Recorded struct {
+	Revision string
+	Ref      string // what selected the revision, for example refs/heads/master
+}
+
+// Recorded reads what the parent remembers; zero if there is no parent.
+func (s *Set) Recorded(ctx context.Context) (Recorded, error) {
+	p, err := s.readParent(ctx)
+	if err != nil {
+		return Recorded{}, err
+	}
+	return Recorded{Revision: p.data(dataRevision), Ref: p.data(dataRef)}, nil
+}
+
+// WriterError says that another kubesync writes the set.
+type WriterError struct {
+	Set    string // the parent
+	Lease  string // the Lease that its writer holds
+	Holder string // who holds it
+}
+
+// Error implements error.
+func (e *WriterError) Error() string {
+	return fmt.Sprintf("another kubesync writes the set %s: it holds Lease %s as %s; stop it, or give this repo another name",
+		e.Set, e.Lease, e.Holder)
+}
+
+// checkWriter refuses a set whose recorded writer is another Lease that is held.
+func (s *Set) checkWriter(ctx context.Context, p parent) error {
+	recorded := p.data(dataWriter)
+	if recorded == "" || recorded == s.cluster.options.Writer {
+		return nil
+	}
+	lease, err := s.cluster.typed.CoordinationV1().Leases(s.cluster.options.OwnNamespace).Get(ctx, recorded, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read Lease %s, which the writer of set %s holds: %w", recorded, s.parentRef(), err)
+	}
+	holder := lease.Spec.HolderIdentity
+	if holder == nil || *holder == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return nil
+	}
+	held := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	if time.Since(lease.Spec.RenewTime.Time) > held {
+		return nil
+	}
+	return &WriterError{Set: s.parentRef(), Lease: recorded, Holder: *holder}
+}
+
+// isStale tells whether a write failed because the object changed since it was read.
+func isStale(err error) bool {
+	return apierrors.IsConflict(errors.Unwrap(err)) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}

@@ -1,0 +1,210 @@
+package apply
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv2 "go.yaml.in/yaml/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// maxExpansion bounds, in bytes about, what a document may grow to when its
+// aliases are replaced by what they stand for: some ten times the largest object
+// that an API server takes. Without a bound a few lines fill the memory.
+const maxExpansion = 32 << 20
+
+// parseJSON reads values of JSON text; failed tells what follows them and could
+// not be read, if anything.
+func (f *manifestFile) parseJSON(values []document, failed *Problem) {
+	for _, doc := range values {
+		var value any
+		strict, err := kjson.UnmarshalStrict(doc.text, &value, kjson.DisallowDuplicateFields)
+		if err != nil {
+			f.problem(doc.line, "not valid JSON: %v", err)
+			continue
+		}
+		at, duplicates := place{line: doc.line}, []duplicate(nil)
+		if len(strict) > 0 || mayBeList(value) {
+			at, duplicates = walkJSON(doc.text, doc.line)
+		}
+		if len(duplicates) > 0 {
+			f.problems = append(f.problems, duplicateProblems(duplicates)...)
+			continue
+		}
+		f.add(value, at)
+	}
+	if failed != nil {
+		f.problems = append(f.problems, *failed)
+	}
+}
+
+// parseYAML gives a document the values that kubectl gives it: YAML 1.1 as
+// sigs.k8s.io/yaml reads it, by way of JSON. Other than kubectl it refuses keys
+// that stand twice in a mapping, and aliases that blow up.
+func parseYAML(doc document) (any, place, []Problem) {
+	at := place{line: doc.line}
+	if hasAliases(doc.text) {
+		node, err := parseNode(doc.text)
+		if err != nil {
+			return nil, at, []Problem{yamlProblem(doc, err)}
+		}
+		if expansion(node, maxExpansion, map[*yamlv3.Node]int{}) >= maxExpansion {
+			return nil, at, []Problem{{Origin: Origin{Line: doc.line},
+				Text: "not valid YAML: its aliases (*) stand for more than kubesync is willing to hold in memory, or contain themselves"}}
+		}
+	}
+	text, problems := yamlToJSON(doc)
+	if len(problems) > 0 {
+		return nil, at, problems
+	}
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &value); err != nil {
+		return nil, at, []Problem{yamlProblem(doc, err)}
+	}
+	if mayBeList(value) {
+		if node, err := parseNode(doc.text); err == nil {
+			at = yamlPlace(node, doc.line-1)
+		}
+	}
+	return value, at, nil
+}
+
+// yamlToJSON converts a document, and finds keys that stand twice. The strict
+// conversion alone would not do: it takes a key that overrides a merged one
+// (<<) for a duplicate.
+func yamlToJSON(doc document) ([]byte, []Problem) {
+	text, err := yaml.YAMLToJSONStrict(doc.text)
+	var strict *yamlv2.TypeError
+	if errors.As(err, &strict) {
+		node, nodeErr := parseNode(doc.text)
+		if nodeErr != nil {
+			return nil, []Problem{yamlProblem(doc, err)}
+		}
+		if duplicates := yamlDuplicates(node, doc.line-1, nil); len(duplicates) > 0 {
+			return nil, duplicateProblems(duplicates)
+		}
+		text, err = yaml.YAMLToJSON(doc.text)
+	}
+	if err != nil {
+		return nil, []Problem{yamlProblem(doc, err)}
+	}
+	return text, nil
+}
+
+// parseNode reads a document as a tree with lines, aliases left as they are.
+func parseNode(text []byte) (*yamlv3.Node, error) {
+	var node yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &node); err != nil {
+		return nil, err
+	}
+	return &node, nil
+}
+
+// hasAliases tells whether text may hold aliases; it may err on that side.
+func hasAliases(text []byte) bool {
+	return bytes.IndexByte(text, '&') >= 0 && bytes.IndexByte(text, '*') >= 0
+}
+
+// mayBeList tells whether the lines of a value's items are wanted.
+func mayBeList(value any) bool {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	_, ok = listItems(object)
+	return ok
+}
+
+// duplicateProblems words keys that stand twice.
+func duplicateProblems(duplicates []duplicate) []Problem {
+	problems := make([]Problem, len(duplicates))
+	for i, d := range duplicates {
+		problems[i] = Problem{
+			Origin: Origin{Line: d.line},
+			Text:   fmt.Sprintf("duplicate key %s: it is set on line %d already", d.path, d.first),
+		}
+	}
+	return problems
+}
+
+// yamlProblem words an error of a YAML library: at the line in the file, and
+// without the document's values, which some of the errors quote.
+func yamlProblem(doc document, err error) Problem {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
+	line := 1
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		if number, message, found := strings.Cut(rest, ": "); found {
+			line, _ = strconv.Atoi(number)
+			text = message
+			if isParserError(message) {
+				line++
+			}
+		}
+	}
+	if strings.HasPrefix(text, "control characters") {
+		line = controlLine(doc.text)
+	}
+	lines := bytes.Split(bytes.TrimRight(doc.text, "\n"), []byte("\n"))
+	line = max(1, min(line, len(lines)))
+	return Problem{
+		Origin: Origin{Line: doc.line + line - 1},
+		Text:   "not valid YAML: " + withoutValues(text) + hint(lines[line-1]),
+	}
+}
+
+// isParserError tells those errors of the YAML libraries that give the number of
+// the line before the one they mean.
+func isParserError(text string) bool {
+	prefixes := []string{
+		"did not find expected <", "did not find expected node content", "did not find expected '-' indicator",
+		"did not find expected key", "did not find expected ',' or", "found undefined tag handle",
+		"found duplicate %", "found incompatible YAML document",
+	}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
+}
+
+// withoutValues replaces the errors that quote the document: what they quote may
+// be a password that somebody forgot to quote.
+func withoutValues(text string) string {
+	switch {
+	case strings.HasPrefix(text, "unknown anchor"):
+		return "an alias (*name) without its anchor (&name); text that starts with * must be quoted"
+	case strings.HasPrefix(text, "anchor"):
+		return "an anchor (&name) whose value contains itself"
+	case strings.Contains(text, "map key"):
+		return "a mapping or a list stands where a key belongs"
+	case strings.HasPrefix(text, "cannot decode"), strings.HasPrefix(text, "cannot unmarshal"):
+		return "a value does not fit the tag (!!type) before it"
+	case strings.HasPrefix(text, "json: unsupported value"):
+		return "a number that is infinite or not a number"
+	case strings.Contains(text, "already set in map"):
+		return "a key is set twice in one mapping"
+	}
+	return text
+}
+
+// hint adds what the line at fault suggests.
+func hint(line []byte) string {
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	switch {
+	case bytes.Contains(line, []byte("{{")):
+		return " (a template that was not rendered?)"
+	case bytes.IndexByte(indent, '\t') >= 0:
+		return " (the line is indented with a tab: YAML wants spaces)"
+	}
+	return ""
+}
+
+// controlLine returns the line, from 1, of the first control character.
+func controlLine(text []byte) int {
+	at := bytes.IndexFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85
+	})
+	return lineAt(text, max(at, 0))
+}

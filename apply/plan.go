@@ -1,0 +1,159 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SetRevision is the revision that a set shall become, and where it came from.
+type SetRevision struct {
+	Revision string // the commit's full hash, or what stands for it
+	Ref      string // what selected it, for example refs/heads/master
+	Message  string // the commit message: its trailers may approve pruning
+	URL      string // the repo, without credentials
+	Source   string // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
+	Dir      string // the directory they were read from
+}
+
+// Plan is what a sync is going to do: everything that was found out without
+// writing anything.
+type Plan struct {
+	Revision SetRevision
+	Warnings []string // about the manifests, for a person
+
+	objects []Object // to be applied, checked and prepared
+	held    []Outcome
+	kinds   *kinds
+	live    liveNamespaces
+	parent  parent
+	members map[ID]member // labelled live objects of the kinds in use, of any set
+	leaving []member      // this set's members that are declared no more
+}
+
+// Plan loads and checks a revision's manifests and compares them with what the
+// cluster holds of the set. It writes nothing. Manifests that may not be applied
+// are an error of type Problems; then nothing of the revision counts, and
+// nothing may be pruned for it.
+func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
+	loaded, err := s.loader.Load(files)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped)}
+	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
+		return Plan{}, err
+	}
+	if plan.live, err = s.cluster.listNamespaces(ctx); err != nil {
+		return Plan{}, err
+	}
+	checked, err := Check(loaded.Objects, s.rules(plan))
+	if err != nil {
+		return Plan{}, err
+	}
+	plan.Warnings = append(plan.Warnings, checked.Warnings...)
+	plan.objects, plan.held = parkHomeless(checked.Objects, checked.Parked, plan.live)
+	if plan.parent, err = s.readParent(ctx); err != nil {
+		return Plan{}, err
+	}
+	if plan.members, err = s.cluster.inventory(ctx, plan.kinds, kindsInUse(plan)); err != nil {
+		return Plan{}, fmt.Errorf("find the set's live objects: %w", err)
+	}
+	plan.leaving = s.leaving(plan, checked)
+	return plan, nil
+}
+
+// kindsFor returns discovery that is no older than the question whether the
+// kinds of the objects are served.
+func (s *Set) kindsFor(ctx context.Context, objects []Object) (*kinds, error) {
+	current, err := s.cluster.currentKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unknown := slices.ContainsFunc(objects, func(o Object) bool {
+		return current.scope(o.GroupVersionKind()) == ScopeUnknown
+	})
+	if unknown {
+		return s.cluster.refreshKinds(ctx)
+	}
+	return current, nil
+}
+
+// rules are what the set's objects are checked against.
+func (s *Set) rules(plan Plan) Rules {
+	return Rules{
+		Tier:             s.options.Tier,
+		Namespace:        s.options.Namespace,
+		NamespaceFromPod: s.options.NamespaceFromPod,
+		Namespaces:       [][]string{s.cluster.options.Namespaces, s.options.Namespaces},
+		SystemNamespace:  func(name string) bool { return s.cluster.isSystem(name, plan.live) },
+		Scope:            plan.kinds.scope,
+		HasStatus:        plan.kinds.hasStatus,
+	}
+}
+
+// parkHomeless parks the objects whose Namespace is neither there nor declared
+// beside them.
+func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Object, []Outcome) {
+	declared := map[string]bool{}
+	for _, o := range objects {
+		if o.ID().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			declared[o.GetName()] = true
+		}
+	}
+	var housed []Object
+	for _, o := range objects {
+		ns := o.GetNamespace()
+		if ns == "" || declared[ns] || live.exists(ns) {
+			housed = append(housed, o)
+			continue
+		}
+		reason := fmt.Sprintf("waits for Namespace %s, which does not exist", ns)
+		if live.terminating[ns] {
+			reason = fmt.Sprintf("waits for Namespace %s, which is being deleted", ns)
+		}
+		parked = append(parked, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: reason})
+	}
+	return housed, parked
+}
+
+// kindsInUse are the kinds in which the set has or is to have objects.
+func kindsInUse(plan Plan) map[schema.GroupKind]bool {
+	wanted := plan.parent.kinds()
+	for _, o := range plan.objects {
+		wanted[o.ID().GroupKind()] = true
+	}
+	return wanted
+}
+
+// leaving finds the set's members that the revision declares no more, and that
+// kubesync itself has written. What is parked is still declared.
+func (s *Set) leaving(plan Plan, checked Checked) []member {
+	declared := map[ID]bool{}
+	for _, o := range checked.Objects {
+		declared[o.ID()] = true
+	}
+	for _, p := range checked.Parked {
+		declared[p.ID] = true
+	}
+	var found []member
+	for id, m := range plan.members {
+		if m.Set == s.id && m.Applied && !declared[id] {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b member) int { return compareIDs(a.ID, b.ID) })
+	return found
+}
+
+// skippedWarnings words what was left out because it is no Kubernetes object.
+func skippedWarnings(skipped []Problem) []string {
+	warnings := make([]string, len(skipped))
+	for i, problem := range skipped {
+		warnings[i] = problem.String()
+	}
+	return warnings
+}

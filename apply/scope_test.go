@@ -1,0 +1,64 @@
+package apply
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	extensionscheme "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// The list of built-in kinds is what the typed clients of the pinned Kubernetes
+// version say: a client that wants a namespace is of a namespaced kind, and one
+// that can UpdateStatus of a kind with a status subresource. The binary carries
+// the list, not the clients.
+func TestBuiltinKinds(t *testing.T) {
+	t.Parallel()
+	kinds := clientKinds(t, reflect.TypeFor[kubernetes.Interface](), scheme.Scheme)
+	kinds = append(kinds, clientKinds(t, reflect.TypeFor[apiextensions.Interface](), extensionscheme.Scheme)...)
+	kinds = append(kinds, "apiregistration.k8s.io/v1 APIService cluster status") // its client is in a module of its own
+	slices.Sort(kinds)
+	golden(t, "builtin_kinds.txt", "\n"+strings.Join(slices.Compact(kinds), "\n")+"\n")
+}
+
+// clientKinds reads the kinds off the methods of a set of typed clients.
+func clientKinds(t *testing.T, clients reflect.Type, types *runtime.Scheme) []string {
+	t.Helper()
+	var kinds []string
+	for group := range clients.Methods() {
+		if group.Name == "Discovery" {
+			continue
+		}
+		for kind := range group.Type.Out(0).Methods() {
+			if kind.Name == "RESTClient" {
+				continue
+			}
+			client := kind.Type.Out(0)
+			create, can := client.MethodByName("Create")
+			if !can {
+				continue
+			}
+			object := reflect.New(create.Type.In(1).Elem()).Interface().(runtime.Object)
+			gvks, _, err := types.ObjectKinds(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scope, status := "cluster", ""
+			if kind.Type.NumIn() == 1 {
+				scope = "namespaced"
+			}
+			if _, has := client.MethodByName("UpdateStatus"); has {
+				status = " status"
+			}
+			apiVersion, name := gvks[0].ToAPIVersionAndKind()
+			kinds = append(kinds, fmt.Sprintf("%s %s %s%s", apiVersion, name, scope, status))
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,94 @@
+package apply
+
+import (
+	"sync"
+
+	"github.com/rs/zerolog"
+)
+
+// SetOptions describe one repo's set of objects on a cluster.
+type SetOptions struct {
+	Name string // the repo's name; the parent is the ConfigMap kubesync-<Name>
+	Tier Tier
+	// Namespace is where namespaced objects go that name none; NamespaceFromPod
+	// says that it is merely the daemon's own.
+	Namespace        string
+	NamespaceFromPod bool
+	// Namespaces, unless nil, are the only ones in which this set writes; the
+	// cluster's own list holds besides.
+	Namespaces []string
+	Prune      bool
+	PruneLimit PruneLimit
+	Suspend    bool // the configuration stops every write
+	Log        zerolog.Logger
+}
+
+// Set is one repo's objects on one cluster. One goroutine at a time may use it.
+type Set struct {
+	cluster    *Cluster
+	options    SetOptions
+	client     *client // the identity that writes the set's objects
+	id         string  // the apply set ID
+	parentName string
+	loader     *Loader
+
+	mu      sync.Mutex // guards what follows, which other sets read
+	claimed bool       // the set has said at least once what it declares
+
+	// rejected holds what the API server called a mistake in the manifest, with
+	// the content it was said of: sending the same again would not help.
+	rejected map[ID]rejection
+	// deleting holds the deletions that were begun and not yet observed to end.
+	deleting map[ID]member
+}
+
+// rejection is a manifest error that stands until the content changes.
+type rejection struct {
+	content string // hash of what was sent
+	err     error
+}
+
+// NewSet makes a repo's set known to the cluster.
+func (c *Cluster) NewSet(options SetOptions) *Set {
+	name := parentName(options.Name)
+	s := &Set{
+		cluster:    c,
+		options:    options,
+		client:     c.own,
+		id:         applySetID(c.options.OwnNamespace, name),
+		parentName: name,
+		loader:     NewLoader(),
+		rejected:   map[ID]rejection{},
+		deleting:   map[ID]member{},
+	}
+	if options.Tier == Application {
+		s.client = c.limited
+	}
+	c.register(s)
+	return s
+}
+
+// Close gives up the set: its objects stay, and another repo may declare them.
+func (s *Set) Close() { s.cluster.forget(s) }
+
+// allows tells whether the configuration lets the set write in a namespace.
+func (s *Set) allows(namespace string) bool {
+	return listAllows(s.cluster.options.Namespaces, namespace) && listAllows(s.options.Namespaces, namespace)
+}
+
+// hasClaimed tells whether the set has said what it declares since it started.
+func (s *Set) hasClaimed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimed
+}
+
+// claim says what the set declares from now on, and returns what other repos of
+// this daemon declare already.
+func (s *Set) claim(objects []Object) map[ID]string {
+	taken := s.cluster.claim(s.options.Name, objects)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimed = true
+	return taken
+}
