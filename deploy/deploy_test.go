@@ -1,0 +1,145 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubesync/kubesync/test/cluster"
+)
+
+// variant is one way to put the folders of deploy/ together.
+type variant struct {
+	resource   string
+	components []string
+	violation  string // what Pod Security's restricted level has against it
+}
+
+func variants() map[string]variant {
+	const hostNetwork = "host namespaces (hostNetwork=true)"
+	return map[string]variant{
+		"base":                     {resource: "base"},
+		"restricted":               {resource: "base", components: []string{"restricted"}},
+		"hostnetwork":              {resource: "base", components: []string{"hostnetwork"}, violation: hostNetwork},
+		"restricted hostnetwork":   {resource: "base", components: []string{"restricted", "hostnetwork"}, violation: hostNetwork},
+		"example":                  {resource: "example"},
+		"example with restricted":  {resource: "example", components: []string{"restricted"}},
+		"example with hostnetwork": {resource: "example", components: []string{"hostnetwork"}, violation: hostNetwork},
+	}
+}
+
+// An API server looks at what each variant would make of a new cluster and of
+// one that runs the shell script.
+func TestServerAcceptsEveryVariant(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	kubectl(t, c, "label", "namespace", "kube-system", "pod-security.kubernetes.io/warn=restricted")
+	dryRunAll := func(t *testing.T) {
+		for name, v := range variants() {
+			t.Run(name, func(t *testing.T) {
+				out := kubectl(t, c, "apply", "--dry-run=server", "-k", overlay(t, v))
+				var violation string
+				if found := podSecurityWarning.FindStringSubmatch(out); found != nil {
+					violation = found[1]
+				}
+				if violation != v.violation {
+					t.Errorf("Pod Security says %q, want %q", violation, v.violation)
+				}
+			})
+		}
+	}
+	t.Run("new cluster", dryRunAll)
+	kubectl(t, c, "apply", "-f", filepath.Join("testdata", "shell-script.yaml"))
+	t.Run("over the shell script", dryRunAll)
+}
+
+var podSecurityWarning = regexp.MustCompile(`would violate PodSecurity "restricted:latest": (.*)`)
+
+// Applied over the shell script's deployment, nothing of its privileges stays, and
+// the Secret is not touched.
+func TestReplacesTheShellScript(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	kubectl(t, c, "apply", "-f", filepath.Join("testdata", "shell-script.yaml"))
+	out := kubectl(t, c, "apply", "-k", overlay(t, variant{resource: "base"}))
+	for _, want := range []string{
+		"serviceaccount/kubesync configured",
+		"clusterrolebinding.rbac.authorization.k8s.io/kubesync configured",
+		"deployment.apps/kubesync configured",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("kubectl apply does not say %q:\n%s", want, out)
+		}
+	}
+
+	client, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, err := client.AppsV1().Deployments("kube-system").Get(t.Context(), "kubesync", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	if len(pod.Containers) != 1 || pod.HostNetwork || pod.Containers[0].SecurityContext.Privileged != nil {
+		t.Errorf("the pod keeps what the shell script had: %+v", pod)
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].EmptyDir == nil || len(pod.Containers[0].VolumeMounts) != 1 {
+		t.Errorf("volumes are %+v, want one emptyDir", pod.Volumes)
+	}
+	if deployment.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
+		t.Errorf("strategy is %s", deployment.Spec.Strategy.Type)
+	}
+	secret, err := client.CoreV1().Secrets("kube-system").Get(t.Context(), "kubesync", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(secret.Data["REPOCREDS"]); got != "user:password" {
+		t.Errorf("the Secret's REPOCREDS are %q", got)
+	}
+}
+
+// overlay writes a kustomization that puts a variant together, as a user's would,
+// and returns its folder.
+func overlay(t *testing.T, v variant) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := filepath.Rel(dir, here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "resources:\n  - " + filepath.Join(back, v.resource) + "\ncomponents:\n"
+	for _, component := range v.components {
+		text += "  - " + filepath.Join(back, "components", component) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// kubectl runs kubectl as the cluster's administrator and returns what it prints.
+func kubectl(t *testing.T, c *cluster.Cluster, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), c.Program("kubectl"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "HOME="+t.TempDir())
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
