@@ -128,21 +128,22 @@ func trimComments(doc document) (document, bool) {
 // parse reads one document: JSON if it looks like it and is it, else YAML, of
 // which most of what looks like JSON is a part.
 func (f *manifestFile) parse(doc document) {
-	if isJSON(doc.text) {
-		values, jsonErr := splitJSON(doc)
-		if len(values) > 0 {
-			f.parseJSON(values, jsonErr)
-			return
-		}
-		if value, _, yamlErr := parseYAML(doc); yamlErr != nil || value == nil {
-			f.problems = append(f.problems, *jsonErr)
+	var notJSON *Problem
+	if looksLikeJSON(doc.text) {
+		var values []document
+		if values, notJSON = splitJSON(doc); len(values) > 0 {
+			f.parseJSON(values, notJSON)
 			return
 		}
 	}
-	value, place, problems := parseYAML(doc)
-	f.problems = append(f.problems, problems...)
-	if len(problems) == 0 {
-		f.add(value, place)
+	value, at, problems := parseYAML(doc)
+	switch {
+	case len(problems) == 0:
+		f.add(value, at)
+	case notJSON != nil:
+		f.problems = append(f.problems, *notJSON)
+	default:
+		f.problems = append(f.problems, problems...)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // DryRun tells what Apply would do, and does none of it: every object is sent as
@@ -167,7 +166,10 @@ func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) err
 	if s.hold(plan, candidates, result) {
 		return nil
 	}
-	guard := guard{set: s, plan: plan, approved: plan.approved(), going: map[types.UID]bool{}}
+	guard, err := s.newGuard(ctx, plan, candidates)
+	if err != nil {
+		return err
+	}
 	for _, members := range inReverse(candidates) {
 		for _, m := range members {
 			outcome := Outcome{ID: m.ID, Action: Pruned}

@@ -19,12 +19,13 @@ func newUnstructured(content map[string]any) *unstructured.Unstructured {
 
 // problemOf names an object as well as may be: it need not be valid.
 func problemOf(o Object, text string) Problem {
-	id := o.ID()
-	name := id.Kind
-	if id.Name != "" {
-		name += "/" + id.Name
+	var names []string
+	for _, name := range []string{o.GetKind(), o.GetName()} {
+		if name != "" {
+			names = append(names, name)
+		}
 	}
-	return Problem{Origin: o.Origin, Object: name, ID: id, Text: text}
+	return Problem{Origin: o.Origin, Object: strings.Join(names, "/"), ID: o.ID(), Text: text}
 }
 
 // objectFaults finds what makes an object unfit to be declared, whatever the

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,10 +21,25 @@ const guardNames = 3
 type guard struct {
 	set      *Set
 	plan     *Plan
+	kinds    *kinds // no older than the prune: a kind it lacks would be overlooked
 	approved bool
 	// going are objects that count as gone although they are still there: what a
 	// dry run would have deleted by then. What a real prune deletes is gone.
 	going map[types.UID]bool
+}
+
+// newGuard takes a fresh look at what the API server serves if what leaves can
+// hold objects of kinds that no manifest of ours names.
+func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []member) (guard, error) {
+	g := guard{set: s, plan: plan, kinds: plan.kinds, approved: plan.approved(), going: map[types.UID]bool{}}
+	if !slices.ContainsFunc(candidates, func(m member) bool { return stepOf(m.ID.GroupKind()) == stepFoundations }) {
+		return g, nil
+	}
+	var err error
+	if g.kinds, err = s.cluster.refreshKinds(ctx); err != nil {
+		return g, fmt.Errorf("before Namespaces or CRDs are pruned: %w", err)
+	}
+	return g, nil
 }
 
 // check returns why an object may not be deleted yet, "" if it may.
@@ -58,7 +74,7 @@ func (g guard) checkCRD(ctx context.Context, m member) (string, error) {
 		return "", fmt.Errorf("read the CRD: %w", err)
 	}
 	for _, gvk := range definedKinds(crd) {
-		served, found := g.plan.kinds.served[gvk]
+		served, found := g.kinds.served[gvk]
 		if !found {
 			continue
 		}
@@ -83,14 +99,14 @@ func (g guard) checkCRD(ctx context.Context, m member) (string, error) {
 // the same sync. It asks for every kind that can be listed and deleted; a kind
 // that cannot be looked at counts as one that has objects.
 func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
-	if len(g.plan.kinds.unreachable) > 0 {
-		for _, err := range g.plan.kinds.unreachable {
+	if len(g.kinds.unreachable) > 0 {
+		for _, err := range g.kinds.unreachable {
 			return "", fmt.Errorf("an API group could not be discovered: %w", err)
 		}
 	}
 	foreign, ours := &contents{}, &contents{}
-	for gk, gvk := range g.plan.kinds.preferred {
-		served := g.plan.kinds.served[gvk]
+	for gk, gvk := range g.kinds.preferred {
+		served := g.kinds.served[gvk]
 		if !served.Namespaced || !served.Listable {
 			continue
 		}

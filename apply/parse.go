@@ -136,26 +136,47 @@ func duplicateProblems(duplicates []duplicate) []Problem {
 // yamlProblem words an error of a YAML library: at the line in the file, and
 // without the document's values, which some of the errors quote.
 func yamlProblem(doc document, err error) Problem {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
-	line := 1
-	if rest, found := strings.CutPrefix(text, "line "); found {
-		if number, message, found := strings.Cut(rest, ": "); found {
-			line, _ = strconv.Atoi(number)
-			text = message
-			if isParserError(message) {
-				line++
-			}
-		}
-	}
-	if strings.HasPrefix(text, "control characters") {
-		line = controlLine(doc.text)
-	}
+	line, text := yamlErrorLine(doc, err)
 	lines := bytes.Split(bytes.TrimRight(doc.text, "\n"), []byte("\n"))
 	line = max(1, min(line, len(lines)))
 	return Problem{
 		Origin: Origin{Line: doc.line + line - 1},
 		Text:   "not valid YAML: " + withoutValues(text) + hint(lines[line-1]),
 	}
+}
+
+// yamlErrorLine takes an error apart: the line it means, counted from the
+// document's first, and the rest of its text. Some errors tell no line, or the
+// one before.
+func yamlErrorLine(doc document, err error) (int, string) {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		if number, message, found := strings.Cut(rest, ": "); found {
+			line, _ := strconv.Atoi(number)
+			if isParserError(message) {
+				line++
+			}
+			return line, message
+		}
+	}
+	if strings.HasPrefix(text, "control characters") {
+		return controlLine(doc.text), text
+	}
+	if anchor, found := strings.CutPrefix(text, "unknown anchor '"); found {
+		anchor, _, _ = strings.Cut(anchor, "'")
+		return lineAt(doc.text, max(0, bytes.Index(doc.text, []byte("*"+anchor)))), text
+	}
+	if isKeyError(text) {
+		if node, err := parseNode(doc.text); err == nil {
+			return complexKeyLine(node), text
+		}
+	}
+	return 1, text
+}
+
+// isKeyError tells the errors about keys that are mappings or lists.
+func isKeyError(text string) bool {
+	return strings.HasPrefix(text, "invalid map key") || strings.HasPrefix(text, "unsupported map key")
 }
 
 // isParserError tells those errors of the YAML libraries that give the number of
@@ -177,7 +198,7 @@ func withoutValues(text string) string {
 		return "an alias (*name) without its anchor (&name); text that starts with * must be quoted"
 	case strings.HasPrefix(text, "anchor"):
 		return "an anchor (&name) whose value contains itself"
-	case strings.Contains(text, "map key"):
+	case isKeyError(text):
 		return "a mapping or a list stands where a key belongs"
 	case strings.HasPrefix(text, "cannot decode"), strings.HasPrefix(text, "cannot unmarshal"):
 		return "a value does not fit the tag (!!type) before it"

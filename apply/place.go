@@ -77,6 +77,20 @@ func yamlDuplicates(node *yaml.Node, offset int, path []string) []duplicate {
 	return found
 }
 
+// complexKeyLine finds the line of the first key that is a mapping or a list; 0
+// if there is none.
+func complexKeyLine(node *yaml.Node) int {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && (child.Kind == yaml.MappingNode || child.Kind == yaml.SequenceNode) {
+			return child.Line
+		}
+		if line := complexKeyLine(child); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
 // expansion is what a node weighs, in bytes about, when its aliases are replaced
 // by what they stand for. It stops counting at the limit.
 func expansion(node *yaml.Node, limit int, known map[*yaml.Node]int) int {
@@ -222,7 +236,10 @@ func jsonProblem(doc document, err error) *Problem {
 	return &Problem{Origin: Origin{Line: line}, Text: "not valid JSON: " + err.Error()}
 }
 
-// isJSON tells whether kubectl would try to read text as JSON first.
-func isJSON(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
+// looksLikeJSON tells whether text may be a JSON object. What starts with a brace
+// alone may also be YAML, or a template that was not rendered.
+func looksLikeJSON(text []byte) bool {
+	rest, brace := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{"))
+	rest = bytes.TrimSpace(rest)
+	return brace && (len(rest) == 0 || rest[0] == '"' || rest[0] == '}')
 }

@@ -112,7 +112,10 @@ func (p Plan) sourceChanges() []string {
 // deleteInSteps deletes in the reverse order of applying. What would destroy
 // data is looked at when its turn comes, when all that may go has gone.
 func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []member, result *Result) error {
-	guard := guard{set: s, plan: plan, approved: plan.approved()}
+	guard, err := s.newGuard(ctx, plan, candidates)
+	if err != nil {
+		return err
+	}
 	for _, members := range inReverse(candidates) {
 		var mu sync.Mutex
 		group, ctx := errgroup.WithContext(ctx)

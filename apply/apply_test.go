@@ -1,0 +1,271 @@
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+const crd = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[1]ss, singular: %[1]s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+`
+
+func customResource(group, kind, ns, name string) string {
+	return fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec: {size: 1}\n", group, kind, name, ns)
+}
+
+func deployment(ns, name, image, label string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  selector: {matchLabels: {app: %[4]s}}
+  template:
+    metadata: {labels: {app: %[4]s}}
+    spec: {containers: [{name: main, image: %[3]q}]}
+`, ns, name, image, label)
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	t.Run("created, unchanged, configured, pruned", func(t *testing.T) { testLifecycle(t, w) })
+	t.Run("a CRD and its custom resource at once", func(t *testing.T) { testCRD(t, w) })
+	t.Run("parked until the CRD comes", func(t *testing.T) { testParked(t, w) })
+	t.Run("parked until the Namespace comes", func(t *testing.T) { testHomeless(t, w) })
+	t.Run("adopts what client-side apply left", func(t *testing.T) { testAdoption(t, w) })
+	t.Run("adopts from another applier when told to", func(t *testing.T) { testAdoptApplier(t, w) })
+	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
+	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
+	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
+	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
+	t.Run("suspended object and set", func(t *testing.T) { testSuspend(t, w) })
+}
+
+func testLifecycle(t *testing.T, w world) {
+	ns := w.namespace(t, "lifecycle")
+	r := w.newRepo(t, "lifecycle")
+	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web", "web:1", "web")), "created ConfigMap/lifecycle/a", "created Deployment/lifecycle/web")
+	before := w.getConfigMap(t, ns, "a").ResourceVersion
+	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web", "web:1", "web")), "unchanged ConfigMap/lifecycle/a", "unchanged Deployment/lifecycle/web")
+	if after := w.getConfigMap(t, ns, "a").ResourceVersion; after != before {
+		t.Errorf("an unchanged object was written: resourceVersion %s became %s", before, after)
+	}
+	r.want(r.sync(configMap(ns, "a", "more=1"), deployment(ns, "web", "web:2", "web")), "configured ConfigMap/lifecycle/a", "configured Deployment/lifecycle/web")
+	r.want(r.sync(configMap(ns, "a")), "configured ConfigMap/lifecycle/a", "pruned Deployment/lifecycle/web")
+	if data := w.getConfigMap(t, ns, "a").Data; keys(data) != "always" {
+		t.Errorf("a key that left git is still there: %v", data)
+	}
+	parent := w.getConfigMap(t, parents, "kubesync-lifecycle")
+	if got := parent.Annotations["applyset.kubernetes.io/contains-group-kinds"]; got != "ConfigMap" {
+		t.Errorf("the parent's kinds are %q after the last Deployment went", got)
+	}
+	if got := parent.Data["result"]; got != "1 synced" {
+		t.Errorf("the parent's result is %q", got)
+	}
+}
+
+func testCRD(t *testing.T, w world) {
+	ns := w.namespace(t, "crd")
+	r := w.newRepo(t, "crd")
+	r.want(r.sync(customResource("crd.test", "Widget", ns, "one"), fmt.Sprintf(crd, "widget", "crd.test", "Widget")),
+		"created CustomResourceDefinition/widgets.crd.test", "created Widget/crd/one")
+}
+
+func testParked(t *testing.T, w world) {
+	ns := w.namespace(t, "parked")
+	r := w.newRepo(t, "parked")
+	result := r.sync(customResource("parked.test", "Gadget", ns, "one"), configMap(ns, "a"))
+	r.want(result, "parked Gadget/parked/one", "created ConfigMap/parked/a")
+	if result.Err() == nil {
+		t.Error("a set with parked objects counts as in sync")
+	}
+	result = r.sync(customResource("parked.test", "Gadget", ns, "one"))
+	r.want(result, "parked Gadget/parked/one", "blocked ConfigMap/parked/a")
+	if !strings.Contains(result.PruneHeld, "1 object parked") {
+		t.Errorf("pruning waits for another reason: %q", result.PruneHeld)
+	}
+	other := w.newRepo(t, "parked-crd")
+	other.want(other.sync(fmt.Sprintf(crd, "gadget", "parked.test", "Gadget")), "created CustomResourceDefinition/gadgets.parked.test")
+	r.want(r.sync(customResource("parked.test", "Gadget", ns, "one")), "created Gadget/parked/one", "pruned ConfigMap/parked/a")
+}
+
+func testHomeless(t *testing.T, w world) {
+	r := w.newRepo(t, "homeless")
+	r.want(r.sync(configMap("nowhere-yet", "a")), "parked ConfigMap/nowhere-yet/a")
+	w.namespace(t, "nowhere-yet")
+	r.want(r.sync(configMap("nowhere-yet", "a")), "created ConfigMap/nowhere-yet/a")
+}
+
+func testAdoption(t *testing.T, w world) {
+	ns := w.namespace(t, "adoption")
+	old := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old","namespace":"adoption","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"always":"here","gone":"x"}}`
+	// kubectl 1.11 sent no field manager: the API server took the user agent's first word.
+	err := w.typed.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").Body([]byte(old)).
+		SetHeader("Content-Type", "application/json").SetHeader("User-Agent", "hyperkube/v1.11").Do(t.Context()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.newRepo(t, "adoption")
+	r.want(r.sync(configMap(ns, "old")), "configured ConfigMap/adoption/old")
+	live := w.getConfigMap(t, ns, "old")
+	if keys(live.Data) != "always" {
+		t.Errorf("a field that git does not declare survived adoption: %v", live.Data)
+	}
+	if _, there := live.Annotations["kubectl.kubernetes.io/last-applied-configuration"]; there {
+		t.Error("the last-applied annotation survived adoption")
+	}
+	r.want(r.sync(configMap(ns, "old")), "unchanged ConfigMap/adoption/old")
+}
+
+func testAdoptApplier(t *testing.T, w world) {
+	ns := w.namespace(t, "applier")
+	theirs := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"applier"},"data":{"theirs":"1"}}`
+	_, err := w.typed.CoreV1().ConfigMaps(ns).Patch(t.Context(), "a", types.ApplyPatchType, []byte(theirs), metav1.PatchOptions{FieldManager: "flux"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.newRepo(t, "applier")
+	r.sync(configMap(ns, "a"))
+	if got := keys(w.getConfigMap(t, ns, "a").Data); got != "always,theirs" {
+		t.Errorf("without the annotation the other applier's field must stay: %s", got)
+	}
+	r.sync(annotated(ns, "a", "kubesync.io/adopt", "flux"))
+	if got := keys(w.getConfigMap(t, ns, "a").Data); got != "a" {
+		t.Errorf("data after adoption: %s", got)
+	}
+}
+
+func testImmutable(t *testing.T, w world) {
+	ns := w.namespace(t, "immutable")
+	r := w.newRepo(t, "immutable")
+	r.sync(deployment(ns, "web", "web:1", "one"))
+	result := r.sync(deployment(ns, "web", "web:1", "two"))
+	r.want(result, "failed Deployment/immutable/web")
+	if err := result.Err(); !strings.Contains(err.Error(), "immutable: spec.selector") || !strings.Contains(err.Error(), "kubesync.io/recreate") {
+		t.Errorf("the error neither names the field nor the way out: %v", err)
+	}
+	again := strings.Replace(deployment(ns, "web", "web:1", "two"), "name: web,", `name: web, annotations: {kubesync.io/recreate: "true"},`, 1)
+	result = r.sync(again)
+	r.want(result, "configured Deployment/immutable/web")
+	if reason := outcome(t, result, "Deployment/immutable/web").Reason; !strings.Contains(reason, "recreated") {
+		t.Errorf("reason %q", reason)
+	}
+	live, err := w.typed.AppsV1().Deployments(ns).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || live.Spec.Selector.MatchLabels["app"] != "two" {
+		t.Errorf("the Deployment was not recreated: %v %v", live, err)
+	}
+}
+
+func testManifestError(t *testing.T, w world) {
+	ns := w.namespace(t, "mistaken")
+	r := w.newRepo(t, "mistaken")
+	wrong := strings.Replace(deployment(ns, "web", "web:1", "web"), "containers:", "contaners: [], containers:", 1)
+	for range 2 {
+		result := r.sync(wrong, configMap(ns, "a"))
+		failed := outcome(t, result, "Deployment/mistaken/web")
+		if failed.Action != apply.Failed || !strings.Contains(failed.Err.Error(), "manifest error: .spec.template.spec.contaners") {
+			t.Errorf("outcome %s: %v", failed.Action, failed.Err)
+		}
+	}
+	r.want(r.sync(deployment(ns, "web", "web:1", "web"), configMap(ns, "a")), "created Deployment/mistaken/web", "unchanged ConfigMap/mistaken/a")
+}
+
+func testTwoRepos(t *testing.T, w world) {
+	ns := w.namespace(t, "shared")
+	a, b := w.newRepo(t, "shared-a"), w.newRepo(t, "shared-b")
+	a.sync(configMap(ns, "x", "from=a"))
+	result := b.sync(configMap(ns, "x", "from=b"))
+	b.want(result, "refused ConfigMap/shared/x")
+	if err := result.Err(); !strings.Contains(err.Error(), "shared-a") || !strings.Contains(err.Error(), "shared-b") {
+		t.Errorf("the refusal does not name both repos: %v", err)
+	}
+	if got := w.getConfigMap(t, ns, "x").Data["from"]; got != "a" {
+		t.Errorf("the object is from %q", got)
+	}
+	a.next.Message = "Hand x over\n\nKubesync-Prune: approved"
+	a.sync() // x is claimed by nobody until b's next sync
+	b.want(b.sync(configMap(ns, "x", "from=b")), "created ConfigMap/shared/x")
+}
+
+func testOtherDaemon(t *testing.T, w world) {
+	ns := w.namespace(t, "daemons")
+	mine, theirs := w.newRepo(t, "daemons"), newRepo(t, daemon(t, w.config, "kubesync-other"), "daemons-other")
+	mine.sync(configMap(ns, "x"))
+	result := theirs.sync(configMap(ns, "x"))
+	theirs.want(result, "refused ConfigMap/daemons/x")
+	if err := result.Err(); !strings.Contains(err.Error(), "kube-system/kubesync-daemons,") || !strings.Contains(err.Error(), "kube-system/kubesync-daemons-other") {
+		t.Errorf("the refusal does not name both sets: %v", err)
+	}
+	same := newRepo(t, daemon(t, w.config, "kubesync-third"), "daemons")
+	same.sync(configMap(ns, "x")) // nobody holds the recorded Lease
+	w.holdLease(t, "kubesync-third", "somebody")
+	_, err := mine.try(configMap(ns, "x"))
+	var held *apply.WriterError
+	if !errors.As(err, &held) || held.Holder != "somebody" {
+		t.Errorf("a set whose writer holds its Lease was written: %v", err)
+	}
+}
+
+func testSuspend(t *testing.T, w world) {
+	ns := w.namespace(t, "suspend")
+	r := w.newRepo(t, "suspend")
+	r.sync(configMap(ns, "a"), configMap(ns, "b"))
+	w.annotate(t, ns, "a", "kubesync.io/suspend", "true")
+	r.want(r.sync(configMap(ns, "a", "new=1"), configMap(ns, "b")), "unchanged ConfigMap/suspend/a", "unchanged ConfigMap/suspend/b")
+	if got := keys(w.getConfigMap(t, ns, "a").Data); got != "always" {
+		t.Errorf("a suspended object was written: %s", got)
+	}
+	r.want(r.sync(configMap(ns, "b")), "blocked ConfigMap/suspend/a", "unchanged ConfigMap/suspend/b")
+	w.annotate(t, parents, "kubesync-suspend", "kubesync.io/suspend", "true")
+	result := r.sync(configMap(ns, "b", "new=1"))
+	if result.Suspended == "" || len(result.Outcomes) > 0 || keys(w.getConfigMap(t, ns, "b").Data) != "always" {
+		t.Errorf("a suspended set was written: %+v", result)
+	}
+}
+
+// The Deployment controller changes its objects all the time; that is not a
+// change of ours.
+func TestUnchangedAmidStatusUpdates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ns := w.namespace(t, "status")
+	r := w.newRepo(t, "status")
+	plan, err := r.plan(deployment(ns, "web", "web:1", "web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.set.Apply(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if plan, err = r.plan(deployment(ns, "web", "web:1", "web")); err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"status":{"conditions":[{"type":"Tested","status":"True"}]}}`)
+	if _, err := w.typed.AppsV1().Deployments(ns).Patch(t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.set.Apply(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(result, "unchanged Deployment/status/web")
+}
