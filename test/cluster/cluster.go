@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/test/pki"
+	"github.com/kubesync/kubesync/test/port"
+	"github.com/kubesync/kubesync/test/process"
 )
 
 // startTimeout bounds the wait for one server to become ready. It takes about
@@ -25,15 +29,15 @@ type Cluster struct {
 	dir      string
 	bin      Binaries
 	opts     options
-	ca       *authority
+	ca       *pki.Authority
 	admin    Identity
-	etcdPort port
-	apiPort  port
+	etcdPort port.Port
+	apiPort  port.Port
 
 	mu        sync.Mutex // guards the processes
-	etcd      *process
-	apiServer *process
-	others    []*process // that talk to the API server
+	etcd      *process.Process
+	apiServer *process.Process
+	others    []*process.Process // that talk to the API server
 }
 
 // Start starts a control plane for one test and ends it with the test. It fails
@@ -45,8 +49,8 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if t.Failed() && testing.Verbose() {
-			t.Logf("end of the API server's log:\n%s", lastLines(c.log(apiServerProgram), 20))
+		if t.Failed() && c.apiServer != nil {
+			t.Logf("end of the API server's log:\n%s", c.apiServer.Tail())
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -112,26 +116,26 @@ func (c *Cluster) prepare() error {
 		return fmt.Errorf("directory of the cluster: %w", err)
 	}
 	var err error
-	if c.etcdPort, err = takePort(); err != nil {
+	if c.etcdPort, err = port.Take(); err != nil {
 		return err
 	}
-	if c.apiPort, err = takePort(); err != nil {
+	if c.apiPort, err = port.Take(); err != nil {
 		return err
 	}
-	if c.ca, err = newAuthority(); err != nil {
+	if c.ca, err = pki.NewAuthority("kubesync-test-cluster"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.path("ca.crt"), c.ca.pem, 0o600); err != nil {
+	if err := os.WriteFile(c.path("ca.crt"), c.ca.PEM, 0o600); err != nil {
 		return fmt.Errorf("the cluster's CA: %w", err)
 	}
-	serving, err := c.ca.server("kube-apiserver")
+	serving, err := c.ca.Server("kube-apiserver")
 	if err != nil {
 		return err
 	}
-	if err := serving.write(c.dir, "apiserver"); err != nil {
+	if err := serving.Write(c.dir, "apiserver"); err != nil {
 		return err
 	}
-	_, signing, err := newKey()
+	_, signing, err := pki.NewKey()
 	if err != nil {
 		return err
 	}
@@ -151,10 +155,10 @@ func (c *Cluster) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range slices.Backward(c.processes()) {
-		p.kill()
+		p.Kill()
 	}
-	c.apiPort.release()
-	c.etcdPort.release()
+	c.apiPort.Release()
+	c.etcdPort.Release()
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("removing a cluster's directory: %w", err)
 	}
@@ -162,16 +166,16 @@ func (c *Cluster) Close() error {
 }
 
 // processes returns what runs, in the order it was started. The caller holds mu.
-func (c *Cluster) processes() []*process {
-	all := append([]*process{c.etcd, c.apiServer}, c.others...)
-	return slices.DeleteFunc(all, func(p *process) bool { return p == nil })
+func (c *Cluster) processes() []*process.Process {
+	all := append([]*process.Process{c.etcd, c.apiServer}, c.others...)
+	return slices.DeleteFunc(all, func(p *process.Process) bool { return p == nil })
 }
 
 // Dir is the directory of the cluster's files.
 func (c *Cluster) Dir() string { return c.dir }
 
 // URL is where the API server listens.
-func (c *Cluster) URL() string { return "https://" + address(c.apiPort.number) }
+func (c *Cluster) URL() string { return "https://" + c.apiPort.Address() }
 
 // Config returns the administrator's way in, without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return c.admin.Config() }
@@ -187,8 +191,6 @@ func (c *Cluster) Program(name string) string { return c.bin.Path(name) }
 func (c *Cluster) AuditLog() string { return c.path("audit.log") }
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
-
-func (c *Cluster) log(program string) string { return c.path(program + ".log") }
 
 // ready asks the API server's readiness endpoint once.
 func (c *Cluster) ready(ctx context.Context) error {

@@ -64,10 +64,8 @@ func (c *Cluster) exits() error {
 	defer c.mu.Unlock()
 	var errs []error
 	for _, p := range c.processes() {
-		select {
-		case <-p.done:
-			errs = append(errs, p.exited())
-		default:
+		if p.Ended() {
+			errs = append(errs, p.Exited())
 		}
 	}
 	return errors.Join(errs...)

@@ -31,13 +31,13 @@ func (i Identity) Config() *rest.Config { return rest.CopyConfig(i.config) }
 // User returns a user with a client certificate. It may do what the groups may,
 // and what Grant adds.
 func (c *Cluster) User(name string, groups ...string) (Identity, error) {
-	cert, err := c.ca.user(name, groups...)
+	cert, err := c.ca.User(name, groups...)
 	if err != nil {
 		return Identity{}, err
 	}
 	return c.identity(name,
 		rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name},
-		clientcmdapi.AuthInfo{ClientCertificateData: cert.cert, ClientKeyData: cert.key})
+		clientcmdapi.AuthInfo{ClientCertificateData: cert.Cert, ClientKeyData: cert.Key})
 }
 
 // ServiceAccount creates a ServiceAccount if need be and returns it with a token
@@ -101,7 +101,7 @@ func (c *Cluster) bind(ctx context.Context, client kubernetes.Interface, who Ide
 // identity writes the kubeconfig of somebody who authenticates with auth.
 func (c *Cluster) identity(name string, subject rbacv1.Subject, auth clientcmdapi.AuthInfo) (Identity, error) {
 	file := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: c.URL(), CertificateAuthorityData: c.ca.pem}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: c.URL(), CertificateAuthorityData: c.ca.PEM}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: &auth},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: name}},
 		CurrentContext: "test",

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
+
+	"github.com/kubesync/kubesync/test/process"
 )
 
 // auditPolicy records who asked for what, once, when it is answered.
@@ -47,9 +50,20 @@ func controllers() string {
 	}, ",")
 }
 
+// run starts one of the programs with its output in a file of its name.
+func (c *Cluster) run(program string, args ...string) (*process.Process, error) {
+	return process.Start(process.Spec{
+		Program:  c.bin.Path(program),
+		Args:     args,
+		Env:      []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TMPDIR=" + os.TempDir()},
+		Stdout:   c.path(program + ".log"),
+		Detached: c.opts.detached,
+	})
+}
+
 func (c *Cluster) startEtcd(ctx context.Context) error {
-	url := "http://" + address(c.etcdPort.number)
-	p, err := startProcess(c.bin.Path(etcdProgram), c.log(etcdProgram), c.opts.detached,
+	url := "http://" + c.etcdPort.Address()
+	p, err := c.run(etcdProgram,
 		"--data-dir="+c.path("etcd"),
 		"--listen-client-urls="+url, "--advertise-client-urls="+url,
 		// Alone, it needs no peers: any port will do.
@@ -67,7 +81,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err := c.save(); err != nil {
 		return err
 	}
-	return p.waitUntil(ctx.Done(), func() error { return healthy(ctx, url) })
+	return p.WaitUntil(ctx, func(ctx context.Context) error { return healthy(ctx, url) })
 }
 
 // healthy asks etcd once whether it has a leader.
@@ -99,7 +113,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return errors.New("the API server is running already")
 	}
 	args := []string{
-		"--etcd-servers=http://" + address(c.etcdPort.number),
+		"--etcd-servers=http://" + c.etcdPort.Address(),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--secure-port=" + c.apiPort.String(),
 		"--tls-cert-file=" + c.path("apiserver.crt"), "--tls-private-key-file=" + c.path("apiserver.key"),
@@ -122,7 +136,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if c.opts.audit {
 		args = append(args, "--audit-log-path="+c.AuditLog(), "--audit-policy-file="+c.path("audit-policy.yaml"))
 	}
-	p, err := startProcess(c.bin.Path(apiServerProgram), c.log(apiServerProgram), c.opts.detached, args...)
+	p, err := c.run(apiServerProgram, args...)
 	if err != nil {
 		return err
 	}
@@ -130,7 +144,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err := c.save(); err != nil {
 		return err
 	}
-	return p.waitUntil(ctx.Done(), func() error { return c.ready(ctx) })
+	return p.WaitUntil(ctx, c.ready)
 }
 
 // StopAPIServer kills the API server: connections break and new ones are
@@ -139,7 +153,7 @@ func (c *Cluster) StopAPIServer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.apiServer != nil {
-		c.apiServer.kill()
+		c.apiServer.Kill()
 		c.apiServer = nil
 	}
 }
@@ -157,7 +171,7 @@ func (c *Cluster) signalAPIServer(s syscall.Signal) error {
 	if c.apiServer == nil {
 		return errors.New("the API server is stopped")
 	}
-	return c.apiServer.signal(s)
+	return c.apiServer.Signal(s)
 }
 
 func (c *Cluster) startControllers() error {
@@ -179,7 +193,7 @@ func (c *Cluster) startScheduler() error {
 }
 
 func (c *Cluster) startOther(program string, args ...string) error {
-	p, err := startProcess(c.bin.Path(program), c.log(program), c.opts.detached, args...)
+	p, err := c.run(program, args...)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Server struct {
 func (c *Cluster) save() error {
 	var servers []Server
 	for _, p := range c.processes() {
-		servers = append(servers, Server{Name: p.name, PID: p.pid})
+		servers = append(servers, Server{Name: p.Name, PID: p.PID})
 	}
 	content, err := json.MarshalIndent(servers, "", "  ")
 	if err != nil {

@@ -1,4 +1,7 @@
-package cluster
+// Package pki makes the certificates of test servers and their users: a
+// certificate authority per server, valid for a month. ECDSA, because RSA keys
+// take longer to make than the servers take to start.
+package pki
 
 import (
 	"crypto/ecdsa"
@@ -15,40 +18,38 @@ import (
 	"time"
 )
 
-// authority is the certificate authority of one cluster: it signs the API
-// server's certificate and those of the users. ECDSA, because RSA keys take
-// longer to make than everything else here.
-type authority struct {
+// Authority is a certificate authority.
+type Authority struct {
+	PEM  []byte // its certificate
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
-	pem  []byte
 }
 
-// pair is a certificate and its key, in PEM.
-type pair struct{ cert, key []byte }
+// Pair is a certificate and its key, in PEM.
+type Pair struct{ Cert, Key []byte }
 
-func newAuthority() (*authority, error) {
+// NewAuthority makes an authority of its own name and key.
+func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("key of the cluster's CA: %w", err)
+		return nil, fmt.Errorf("key of the CA %s: %w", name, err)
 	}
-	template := certificate("kubesync-test-ca")
+	template := certificate(name)
 	template.IsCA = true
 	template.BasicConstraintsValid = true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster's CA: %w", err)
+		return nil, fmt.Errorf("the CA %s: %w", name, err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster's CA: %w", err)
+		return nil, fmt.Errorf("the CA %s: %w", name, err)
 	}
-	return &authority{key: key, cert: cert, pem: encode("CERTIFICATE", der)}, nil
+	return &Authority{key: key, cert: cert, PEM: encode("CERTIFICATE", der)}, nil
 }
 
-// certificate is what all certificates have in common. They outlive any test
-// and most demos.
+// certificate is what all certificates have in common.
 func certificate(name string, groups ...string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // crypto/rand never fails
 	return &x509.Certificate{
@@ -60,8 +61,8 @@ func certificate(name string, groups ...string) *x509.Certificate {
 	}
 }
 
-// server issues the certificate of a server on this machine.
-func (a *authority) server(name string) (pair, error) {
+// Server issues the certificate of a server on this machine.
+func (a *Authority) Server(name string) (Pair, error) {
 	template := certificate(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
@@ -69,27 +70,27 @@ func (a *authority) server(name string) (pair, error) {
 	return a.issue(template)
 }
 
-// user issues the certificate of a user of the given groups.
-func (a *authority) user(name string, groups ...string) (pair, error) {
+// User issues the certificate of a user of the given groups.
+func (a *Authority) User(name string, groups ...string) (Pair, error) {
 	template := certificate(name, groups...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
 }
 
-func (a *authority) issue(template *x509.Certificate) (pair, error) {
-	key, keyPEM, err := newKey()
+func (a *Authority) issue(template *x509.Certificate) (Pair, error) {
+	key, keyPEM, err := NewKey()
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return pair{}, fmt.Errorf("certificate of %s: %w", template.Subject.CommonName, err)
+		return Pair{}, fmt.Errorf("certificate of %s: %w", template.Subject.CommonName, err)
 	}
-	return pair{cert: encode("CERTIFICATE", der), key: keyPEM}, nil
+	return Pair{Cert: encode("CERTIFICATE", der), Key: keyPEM}, nil
 }
 
-// newKey makes a private key.
-func newKey() (*ecdsa.PrivateKey, []byte, error) {
+// NewKey makes a private key and returns it in PEM too.
+func NewKey() (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("private key: %w", err)
@@ -105,12 +106,12 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// write puts the pair into dir as name.crt and name.key.
-func (p pair) write(dir, name string) error {
-	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.cert, 0o600); err != nil {
+// Write puts the pair into dir as name.crt and name.key.
+func (p Pair) Write(dir, name string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o600); err != nil {
 		return fmt.Errorf("certificate of %s: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.key, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600); err != nil {
 		return fmt.Errorf("key of %s: %w", name, err)
 	}
 	return nil
