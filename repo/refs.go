@@ -1,0 +1,113 @@
+package repo
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+// maxListed is how many names an error lists of those that exist.
+const maxListed = 10
+
+// refs are what a repository has to choose from.
+type refs struct {
+	branches map[string]plumbing.Hash // without refs/heads/
+	tags     map[string]tag           // without refs/tags/
+	// head is the branch that HEAD points at, empty if it points at a commit or
+	// the server does not tell. headCommit is zero if HEAD leads nowhere.
+	head       string
+	headCommit plumbing.Hash
+}
+
+// tag is what a tag points at. For a light tag tip and commit are the same; for
+// an annotated one tip is the tag object, which is what a server knows the tag
+// by, and commit what that object leads to.
+type tag struct {
+	tip    plumbing.Hash
+	commit plumbing.Hash
+}
+
+// advertised reads the refs of a server's answer.
+func advertised(adv *packp.AdvRefs) refs {
+	out := refs{branches: map[string]plumbing.Hash{}, tags: map[string]tag{}}
+	for name, hash := range adv.References {
+		ref := plumbing.ReferenceName(name)
+		switch {
+		case ref.IsBranch():
+			out.branches[ref.Short()] = hash
+		case ref.IsTag():
+			t := tag{tip: hash, commit: hash}
+			if peeled, ok := adv.Peeled[name]; ok {
+				t.commit = peeled
+			}
+			out.tags[ref.Short()] = t
+		}
+	}
+	if adv.Head != nil {
+		out.headCommit = *adv.Head
+	}
+	for _, link := range adv.Capabilities.Get(capability.SymRef) {
+		from, to, _ := strings.Cut(link, ":")
+		if target := plumbing.ReferenceName(to); from == plumbing.HEAD.String() && target.IsBranch() {
+			out.head = target.Short()
+		}
+	}
+	return out
+}
+
+// tips returns everything that a branch, a tag or HEAD points at.
+func (r refs) tips() []tag {
+	seen := map[plumbing.Hash]bool{}
+	var tips []tag
+	add := func(t tag) {
+		if !t.tip.IsZero() && !seen[t.tip] {
+			seen[t.tip] = true
+			tips = append(tips, t)
+		}
+	}
+	for _, hash := range r.branches {
+		add(tag{tip: hash, commit: hash})
+	}
+	for _, t := range r.tags {
+		add(t)
+	}
+	add(tag{tip: r.headCommit, commit: r.headCommit})
+	return tips
+}
+
+// empty tells whether nothing was ever committed.
+func (r refs) empty() bool {
+	return len(r.branches) == 0 && len(r.tags) == 0 && r.headCommit.IsZero()
+}
+
+// existing lists up to ten names for an error that says what there is instead of
+// what was asked for: "there are main, v2 and 31 more".
+func existing[V any](what string, of map[string]V) string {
+	names := slices.Sorted(maps.Keys(of))
+	switch n := len(names); {
+	case n == 0:
+		return "the repository has no " + what
+	case n > maxListed:
+		return fmt.Sprintf("its %s are %s and %d more", what, strings.Join(names[:maxListed], ", "), n-maxListed)
+	default:
+		return fmt.Sprintf("its %s are %s", what, strings.Join(names, ", "))
+	}
+}
+
+// tagsOf returns the tips of the tags that lead to a commit and can be read, each
+// once.
+func (r refs) tagsOf(from objects, commit plumbing.Hash) []plumbing.Hash {
+	var tips []plumbing.Hash
+	for _, t := range r.tags {
+		if t.commit == commit && from.has(t.tip) {
+			tips = append(tips, t.tip)
+		}
+	}
+	plumbing.HashesSort(tips)
+	return slices.Compact(tips)
+}

@@ -1,0 +1,264 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	// defaultSSHUser is who git servers let everyone log in as.
+	defaultSSHUser = "git"
+	// maxSaid bounds what is kept of a server's error output, in bytes.
+	maxSaid = 4 << 10
+)
+
+// sshWire speaks to a server over ssh. go-git's own ssh transport knows neither
+// contexts nor time limits while it connects, and reads the ssh_config of
+// whoever runs it.
+type sshWire struct {
+	url        URL
+	keyFile    string
+	knownHosts string
+
+	client *ssh.Client
+	stop   func() bool // ends the watch over the context
+	run    *sshRun     // upload-pack that has listed its refs and waits; nil if none
+}
+
+// advertise implements wire. The connection is made once a poll; each
+// conversation is a process of its own on the server.
+func (w *sshWire) advertise(ctx context.Context) (*packp.AdvRefs, error) {
+	if w.client == nil {
+		if err := w.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	w.run.close()
+	run, adv, err := w.start()
+	w.run = run
+	return adv, err
+}
+
+// request implements wire.
+func (w *sshWire) request(ctx context.Context, body []byte) (io.ReadCloser, error) {
+	if w.run == nil {
+		if _, err := w.advertise(ctx); err != nil {
+			return nil, err
+		}
+	}
+	run := w.run
+	w.run = nil
+	if _, err := run.stdin.Write(body); err != nil {
+		run.close()
+		return nil, err
+	}
+	return run, nil
+}
+
+// close implements wire.
+func (w *sshWire) close() {
+	w.run.close()
+	if w.client != nil {
+		w.stop()
+		_ = w.client.Close()
+	}
+}
+
+// connect logs in. From then on the connection is cut when the context ends,
+// which makes every read and write on it return.
+func (w *sshWire) connect(ctx context.Context) error {
+	address := net.JoinHostPort(w.url.host, portOf("ssh", w.url.port))
+	config, err := w.config(address)
+	if err != nil {
+		return err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	c, channels, requests, err := ssh.NewClientConn(conn, address, config)
+	if err != nil {
+		stop()
+		_ = conn.Close()
+		return err
+	}
+	w.client, w.stop = ssh.NewClient(c, channels, requests), stop
+	return nil
+}
+
+func (w *sshWire) config(address string) (*ssh.ClientConfig, error) {
+	signer, err := readKey(w.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	if w.knownHosts == "" {
+		return nil, fmt.Errorf("SSH_KNOWN_HOSTS_FILE is not set, so there is no way to tell %s from an impostor; name a known_hosts file that holds its host key", w.url.host)
+	}
+	known, err := knownhosts.NewDB(w.knownHosts)
+	if err != nil {
+		return nil, fmt.Errorf("SSH_KNOWN_HOSTS_FILE: %w", err)
+	}
+	user := w.url.user
+	if user == "" {
+		user = defaultSSHUser
+	}
+	return &ssh.ClientConfig{
+		User: user,
+		Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		// Ask for the kinds of key that are on file: a host has several.
+		HostKeyAlgorithms: known.HostKeyAlgorithms(address),
+		HostKeyCallback:   w.checkHostKey(known.HostKeyCallback()),
+	}, nil
+}
+
+func (w *sshWire) checkHostKey(check ssh.HostKeyCallback) ssh.HostKeyCallback {
+	return func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+		err := check(hostname, remote, key)
+		switch {
+		case err == nil:
+			return nil
+		case knownhosts.IsHostKeyChanged(err):
+			return fmt.Errorf("%s shows another host key (%s %s) than %s holds for it: either the server got a new key, or this is not the server; find out which before you change the file",
+				w.url.host, key.Type(), ssh.FingerprintSHA256(key), w.knownHosts)
+		case knownhosts.IsHostUnknown(err):
+			return fmt.Errorf("the host key of %s is not in %s: if the fingerprint that its operator publishes is %s, add the line: %s",
+				w.url.host, w.knownHosts, ssh.FingerprintSHA256(key), knownhosts.Line([]string{hostname}, key))
+		default:
+			return fmt.Errorf("host key of %s: %w", w.url.host, err)
+		}
+	}
+}
+
+func readKey(file string) (ssh.Signer, error) {
+	if file == "" {
+		return nil, errors.New("SSH_KEY_FILE is not set: ssh needs a private key to log in with")
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("SSH_KEY_FILE: %w", err)
+	}
+	signer, err := ssh.ParsePrivateKey(pem)
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &locked):
+		return nil, fmt.Errorf("SSH_KEY_FILE: the key in %s is locked with a passphrase, and nobody is there to type it; give a key of its own without one", file)
+	case err != nil:
+		return nil, fmt.Errorf("SSH_KEY_FILE: there is no private key in %s that can be read: %w", file, err)
+	}
+	return signer, nil
+}
+
+// sshRun is one git-upload-pack on the server. Reading it is reading its output.
+type sshRun struct {
+	session *ssh.Session
+	stdin   io.WriteCloser
+	io.Reader
+	said *said
+}
+
+// start runs upload-pack and reads the refs it begins with.
+func (w *sshWire) start() (_ *sshRun, _ *packp.AdvRefs, err error) {
+	session, err := w.client.NewSession()
+	if err != nil {
+		return nil, nil, err
+	}
+	run := &sshRun{session: session, said: new(said)}
+	defer func() {
+		if err != nil {
+			run.close()
+		}
+	}()
+	session.Stderr = run.said
+	if run.stdin, err = session.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if run.Reader, err = session.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	if err := session.Start(uploadPack + " " + shellQuote(w.path())); err != nil {
+		return nil, nil, err
+	}
+	adv, err := decodeAdvertisement(run)
+	if errors.Is(err, packp.ErrEmptyInput) {
+		// It refused and said why on its error output, which is all there once
+		// the process is gone.
+		_ = session.Wait()
+		err = &saidError{run.said.String()}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return run, adv, nil
+}
+
+// path is the repository's path as git asks for it: ~user is the server's shell's
+// to expand, and only without a slash before it.
+func (w *sshWire) path() string {
+	if strings.HasPrefix(w.url.path, "/~") {
+		return w.url.path[1:]
+	}
+	return w.url.path
+}
+
+// Close implements io.Closer for the reader of an answer.
+func (r *sshRun) Close() error {
+	r.close()
+	return nil
+}
+
+// close ends the process; one that waits for a request is told there is none. The
+// channel may long be closed from the other side, so there is no error to speak
+// of.
+func (r *sshRun) close() {
+	if r == nil {
+		return
+	}
+	if r.stdin != nil {
+		_, _ = r.stdin.Write(pktline.FlushPkt)
+	}
+	_ = r.session.Close()
+}
+
+// shellQuote quotes for the POSIX shell that runs the command on the server.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// said keeps the beginning of what a server writes to its error output. It is
+// written by the ssh client's goroutine.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer. It never fails.
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p[:min(len(p), maxSaid-s.text.Len())])
+	return len(p), nil
+}
+
+// String returns it as one line.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(s.text.String(), "")), " ")
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
