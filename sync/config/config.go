@@ -1,0 +1,336 @@
+package config
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/transform"
+)
+
+// Config is what the environment says, as domain values that need no further
+// parsing. What may differ from repo to repo stands in Repo.
+type Config struct {
+	Repos []Repo // those in REPO, in its order
+	List  *List  // CONFIG; nil if no list is used
+
+	// Interval is the time between two readings of the list, and the default
+	// between two syncs of a repo. The jitter is the caller's.
+	Interval time.Duration
+	Timeout  time.Duration // of one git fetch, and of one run of a command
+	Git      Git
+
+	// CommandOnRevision tells that a command runs for new revisions only, and not
+	// at every interval.
+	CommandOnRevision bool
+	Sandbox           transform.SandboxMode
+	CommandEnvDeny    []string // names kept from commands besides OwnVariables
+
+	DryRun bool
+	Once   bool
+
+	Kubernetes       Kubernetes
+	PruneLimit       apply.PruneLimit
+	Drift            Drift
+	Namespaces       []string // the only ones written to; nil for all
+	SystemNamespaces []string // closed to application repos; OwnNamespace is among them
+	ApplyConcurrency int      // writes in flight per cluster, at least 1
+
+	Lease        string // name of the Lease in OwnNamespace
+	OwnNamespace string // where parents and Leases are kept
+	InPod        bool
+
+	Listen            Listen
+	ProbeListen       Listen
+	WebhookSecretFile string // empty: no push webhook
+
+	LogLevel  zerolog.Level
+	LogFormat LogFormat
+
+	Redactor *Redactor // knows every secret above, and those of files once they are read
+	Warnings []string  // for the log, at start
+}
+
+// Git is what all repos share in the access to their servers.
+type Git struct {
+	CAFile, CADir     string // empty: the system's roots
+	SSHKeyFile        string
+	SSHKnownHostsFile string
+}
+
+// Load reads the environment of the process and the files that it names. The error
+// is Errors if the configuration is at fault, and lists all that is wrong with it.
+func Load() (Config, error) {
+	env, err := readEnvironment()
+	if err != nil {
+		return Config{}, err
+	}
+	return build(env, host{pod: findPod(env.PodNamespace), listFile: defaultListFile})
+}
+
+// defaultListFile is where a Deployment may mount the list without setting CONFIG.
+const defaultListFile = "/kubesync.json"
+
+// host is what a configuration depends on besides the variables.
+type host struct {
+	pod      pod
+	listFile string
+}
+
+// builder holds what the parts of a configuration share while it is built.
+type builder struct {
+	*mistakes
+	env      environment
+	host     host
+	redactor *Redactor
+	to       Config
+}
+
+// build makes domain values of the variables, in the order of their documentation.
+func build(env environment, host host) (Config, error) {
+	redactor := NewRedactor()
+	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor}}
+	defaults := b.repoDefaults()
+	b.repos(defaults)
+	b.list(defaults)
+	b.commands()
+	b.git()
+	b.kubernetes()
+	b.writes()
+	b.serving()
+	b.logging()
+	if err := b.err(redactor); err != nil {
+		return Config{}, err
+	}
+	return b.to, nil
+}
+
+// repoDefaults returns the settings that hold for repos of REPO and CONFIG alike.
+func (b *builder) repoDefaults() Repo {
+	b.to.Interval = parse(b.mistakes, "INTERVAL", b.env.Interval, parseDuration)
+	return Repo{
+		Interval:    b.to.Interval,
+		Version:     parse(b.mistakes, "VERSION_MODE", b.env.VersionMode, repo.ParseVersion),
+		Credentials: b.credentials(),
+		Prune:       bool(b.env.Prune),
+	}
+}
+
+// credentials reads REPOCREDS or REPOCREDS_FILE.
+func (b *builder) credentials() Credentials {
+	fixed, file := b.env.RepoCreds, b.env.RepoCredsFile
+	switch {
+	case fixed != "" && file != "":
+		b.redactor.Add(fixed)
+		b.add("REPOCREDS", "REPOCREDS_FILE is set, too: set one of them")
+	case fixed != "":
+		credentials, err := parseCredentials(fixed)
+		if err != nil {
+			b.add("REPOCREDS", "%v", err)
+			return Credentials{}
+		}
+		b.redactor.Add(basicSecrets(credentials.User, credentials.Password)...)
+		return Credentials{fixed: credentials}
+	case file != "":
+		credentials := Credentials{file: file, redactor: b.redactor}
+		if _, _, err := credentials.Read(); err != nil {
+			b.add("REPOCREDS_FILE", "%v", err)
+		}
+		return credentials
+	}
+	return Credentials{}
+}
+
+// repos reads REPO and the variables that hold for its repos.
+func (b *builder) repos(defaults Repo) {
+	b.redactor.Add(urlSecrets(b.env.Repo)...)
+	defaults.Tier = parse(b.mistakes, "TIER", b.env.Tier, apply.ParseTier)
+	defaults.YMLDir = parse(b.mistakes, "YMLDIR", b.env.YmlDir, parseDirectory)
+	defaults.Recursive = bool(b.env.Recursive)
+	defaults.ConventionalDir = true
+	defaults.Command = b.env.Cmd
+	if err := transform.ParseCommand(b.env.Cmd); err != nil {
+		b.add("CMD", "%v", err)
+	}
+	names := map[string]repo.URL{}
+	urls := splitList(b.env.Repo)
+	for _, text := range urls {
+		url, err := repo.ParseURL(text)
+		if err != nil {
+			b.add("REPO", "%v", err)
+			continue
+		}
+		entry := defaults
+		entry.URL, entry.Name = url, nameOf(url)
+		if err := entry.check(); err != nil {
+			b.add("REPO", "%v", err)
+		}
+		if other, taken := names[entry.Name]; taken {
+			b.add("REPO", "%s and %s are both called %q: list the repos in CONFIG, where each can be given a name", other, url, entry.Name)
+			continue
+		}
+		names[entry.Name] = url
+		b.to.Repos = append(b.to.Repos, entry)
+	}
+	if b.env.Repo != "" && len(urls) == 0 {
+		b.add("REPO", "there is no URL in it")
+	}
+}
+
+// list reads CONFIG and CURL_OPTIONS, and the name of the Lease, whose default
+// depends on there being a list.
+func (b *builder) list(defaults Repo) {
+	source := b.env.Config
+	if source == "" && b.env.Repo == "" && exists(b.host.listFile) {
+		source = b.host.listFile
+	}
+	if source == "" && b.env.Repo == "" {
+		b.add("REPO", "neither REPO nor CONFIG is set, and there is no %s: set REPO to the URL of a git repo, or CONFIG to where a list of repos is", b.host.listFile)
+	}
+	options, problems := parseCurlOptions(b.env.CurlOptions, b.redactor)
+	for _, problem := range problems {
+		b.add("CURL_OPTIONS", "%v", problem)
+	}
+	if source != "" {
+		b.redactor.Add(urlSecrets(source)...)
+		list, err := newList(source, options, defaults, b.to.Repos, b.redactor)
+		if err != nil {
+			b.add("CONFIG", "%v", err)
+		}
+		b.to.List = list
+	}
+	b.to.Lease = "kubesync"
+	if b.to.List == nil && len(b.to.Repos) > 0 {
+		b.to.Lease += "-" + b.to.Repos[0].Name
+	}
+	if b.env.Lease != "" {
+		b.to.Lease = parse(b.mistakes, "LEASE", b.env.Lease, parseObjectName)
+	}
+}
+
+// commands reads how commands are run.
+func (b *builder) commands() {
+	b.to.CommandOnRevision = "revision" == parse(b.mistakes, "CMD_ON", b.env.CmdOn, oneOf("interval", "revision"))
+	b.to.Sandbox = parse(b.mistakes, "CMD_SANDBOX", b.env.CmdSandbox, transform.ParseSandboxMode)
+	b.to.CommandEnvDeny = parse(b.mistakes, "CMD_ENV_DENY", b.env.CmdEnvDeny, parseVariableNames)
+	b.to.Timeout = parse(b.mistakes, "TIMEOUT", b.env.Timeout, parseDuration)
+}
+
+// git reads what the access to git servers needs.
+func (b *builder) git() {
+	b.to.Git = Git{
+		CAFile:            cmp.Or(b.env.GitSSLCAInfo, b.env.GitSSLCAIfo),
+		CADir:             b.env.GitSSLCAPath,
+		SSHKeyFile:        b.env.SSHKeyFile,
+		SSHKnownHostsFile: b.env.SSHKnownHostsFile,
+	}
+	b.checkPath("SSH_KEY_FILE", b.to.Git.SSHKeyFile, checkFile)
+	b.checkPath("SSH_KNOWN_HOSTS_FILE", b.to.Git.SSHKnownHostsFile, checkFile)
+	b.checkPath("GIT_SSL_CAINFO", b.to.Git.CAFile, checkCertificates)
+	b.checkPath("GIT_SSL_CAPATH", b.to.Git.CADir, checkDirectory)
+	if b.env.GitSSLCAInfo != "" && b.env.GitSSLCAIfo != "" && b.env.GitSSLCAInfo != b.env.GitSSLCAIfo {
+		b.warn("GIT_SSL_CAIFO: ignored, as GIT_SSL_CAINFO is set, too")
+	}
+}
+
+// checkPath notes what a check finds wrong with a file or directory, if one is named.
+func (b *builder) checkPath(variable, name string, check func(string) error) {
+	if name == "" {
+		return
+	}
+	if err := check(name); err != nil {
+		b.add(variable, "%v", err)
+	}
+}
+
+// warn notes something that is worth a line in the log.
+func (b *builder) warn(format string, args ...any) {
+	b.to.Warnings = append(b.to.Warnings, b.redactor.String(fmt.Sprintf(format, args...)))
+}
+
+// kubernetes reads KUBECTL_OPTIONS and the log level that it may ask for.
+func (b *builder) kubernetes() {
+	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, b.mistakes, b.redactor)
+	b.to.Kubernetes, b.to.LogLevel = kubernetes, options.level
+	for _, warning := range options.warnings {
+		b.warn("%s", warning)
+	}
+}
+
+// writes reads what bounds the writes to a cluster.
+func (b *builder) writes() {
+	b.to.DryRun, b.to.Once = bool(b.env.DryRun), bool(b.env.Once)
+	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, apply.ParsePruneLimit)
+	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, oneOf(DriftCorrect, DriftReport, DriftInterval))
+	b.to.Namespaces = parse(b.mistakes, "NAMESPACES", b.env.Namespaces, parseNamespaces)
+	b.to.SystemNamespaces = parse(b.mistakes, "SYSTEM_NAMESPACES", b.env.SystemNamespaces, parseNamespaces)
+	b.to.ApplyConcurrency = parse(b.mistakes, "APPLY_CONCURRENCY", b.env.ApplyConcurrency, parseConcurrency)
+
+	b.to.InPod = b.host.pod.inside
+	b.to.OwnNamespace = cmp.Or(b.env.PodNamespace, b.host.pod.namespace, defaultOwnNamespace)
+	parse(b.mistakes, "POD_NAMESPACE", b.to.OwnNamespace, parseNamespace)
+	b.to.SystemNamespaces = append(b.to.SystemNamespaces, b.to.OwnNamespace)
+}
+
+// serving reads what is served to the outside.
+func (b *builder) serving() {
+	b.to.Listen = parse(b.mistakes, "LISTEN", b.env.Listen, parseListen)
+	probes := b.env.ProbeListen
+	if probes == "" && b.host.pod.inside {
+		probes = ":9798"
+	}
+	b.to.ProbeListen = parse(b.mistakes, "PROBE_LISTEN", cmp.Or(probes, "off"), parseListen)
+	if !b.to.Listen.Off() && b.to.Listen == b.to.ProbeListen {
+		b.add("PROBE_LISTEN", "%q is the address of LISTEN, too: LISTEN serves the probes as well, so set PROBE_LISTEN to \"off\" or to another address", b.to.Listen)
+	}
+	b.to.WebhookSecretFile = b.env.WebhookSecretFile
+	b.checkPath("WEBHOOK_SECRET_FILE", b.to.WebhookSecretFile, b.checkSecretFile)
+}
+
+// checkSecretFile tells whether a file holds a secret, and has it redacted.
+func (b *builder) checkSecretFile(name string) error {
+	secret, err := readSecretFile(name)
+	b.redactor.Add(secret)
+	return err
+}
+
+// logging reads level and format of the log. Of LOG_LEVEL, DEBUG and kubectl's -v the
+// one that tells the most has its way.
+func (b *builder) logging() {
+	level := parse(b.mistakes, "LOG_LEVEL", b.env.LogLevel, parseLogLevel)
+	if b.env.Debug {
+		level = min(level, zerolog.DebugLevel)
+	}
+	if b.to.LogLevel < zerolog.InfoLevel { // -v was given
+		level = min(level, b.to.LogLevel)
+	}
+	b.to.LogLevel = level
+	b.to.LogFormat = parse(b.mistakes, "LOG_FORMAT", b.env.LogFormat, oneOf(LogAuto, LogConsole, LogJSON))
+}
+
+// checkCertificates tells whether a file holds certificates.
+func checkCertificates(name string) error {
+	_, err := certificatePool([]string{name})
+	return err
+}
+
+// certificatePool returns the certificates in PEM files.
+func certificatePool(files []string) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if !pool.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM form", name)
+		}
+	}
+	return pool, nil
+}

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kubesync/kubesync/repo"
+)
+
+// Credentials is where user and password for a repo over http or https come from.
+// The zero value is no credentials.
+type Credentials struct {
+	file     string           // read at every call of Read
+	fixed    repo.Credentials // if file is empty
+	redactor *Redactor
+}
+
+// Read returns the credentials, false if there are none. A file is read anew each
+// time, as a Secret in a volume may have been rotated, and the redactor is told what
+// was found. The error names the file and nothing of its content.
+func (c Credentials) Read() (repo.Credentials, bool, error) {
+	if c.file == "" {
+		return c.fixed, c.fixed != repo.Credentials{}, nil
+	}
+	content, err := os.ReadFile(c.file)
+	if err != nil {
+		return repo.Credentials{}, false, fmt.Errorf("read the credentials: %w", err)
+	}
+	credentials, err := parseCredentials(string(content))
+	if err != nil {
+		return repo.Credentials{}, false, fmt.Errorf("credentials in %s: %w", c.file, err)
+	}
+	c.redactor.Add(basicSecrets(credentials.User, credentials.Password)...)
+	return credentials, true, nil
+}
+
+// parseCredentials reads "user:password", or "user" alone. What an editor or
+// "echo" puts at the end of a line is no part of a password; blanks are.
+func parseCredentials(text string) (repo.Credentials, error) {
+	text = strings.TrimRight(text, "\r\n")
+	switch {
+	case text == "":
+		return repo.Credentials{}, errors.New("nothing is there: want user:password")
+	case strings.ContainsAny(text, "\r\n\x00"):
+		return repo.Credentials{}, errors.New("more than one line is there: want user:password")
+	}
+	user, password, _ := strings.Cut(text, ":")
+	return repo.Credentials{User: user, Password: password}, nil
+}

@@ -1,0 +1,34 @@
+// Package config turns the environment of the process, and the list of repos that
+// CONFIG points at, into values that nothing downstream needs to parse again.
+//
+// # Flow
+//
+//	variables --envconfig--> environment (text) --build--> Config
+//	CONFIG    --source-----> bytes --listReader--> []Repo, as often as List.Read is called
+//
+// Each variable has one field in the struct environment, whose tags hold its default
+// and its meaning. The README's table and the text of "kubesync help" are made of
+// them. build parses every variable and collects what is wrong, so that a user reads
+// all of it at once: see Errors.
+//
+// The list is read again and again while a daemon runs, and may be broken at any time.
+// Read has no memory: to keep the last good list in force is up to its caller, who can
+// tell by the error whether trying again may help.
+//
+// # Safety rules
+//
+//   - No value that may be a secret stands in an error or a warning: REPOCREDS, what
+//     KUBECTL_OPTIONS and CURL_OPTIONS carry, and user, password and query of any URL.
+//     Errors about options name flags, never values. Parsers keep to that, and all
+//     texts pass through the Redactor besides.
+//   - What kubesync learns to be secret is told to Config.Redactor, under whose Writer
+//     the log is to be written: libraries put into errors what they like.
+//   - Credentials, headers and client certificate for CONFIG go to the scheme, host and
+//     port in CONFIG, not to where a redirect leads.
+//   - A repo of the list is of the application tier unless its entry says
+//     "privileged: true" in so many words. A text such as "false" or "no" is an error
+//     there, not a guess.
+//   - An identity that KUBECTL_OPTIONS asks for (--as, --token …) also holds in a pod,
+//     where client-go would drop some of it.
+//   - Nobody is asked for anything on standard input.
+package config

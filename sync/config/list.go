@@ -1,0 +1,127 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+)
+
+// List is the list of repos in CONFIG.
+type List struct {
+	source   source
+	defaults Repo                // what holds for entries that do not say otherwise
+	taken    map[string]repo.URL // names of the repos in REPO
+	redactor *Redactor
+}
+
+// Unreachable is the error of a list on a web server that could not be had: trying
+// again may help. A list that could be had and is wrong is Errors, as is a file that
+// cannot be read.
+type Unreachable struct {
+	Source string // without credentials
+	Err    error
+}
+
+// Error says which list could not be had, and why.
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("CONFIG: fetch %s: %v", u.Source, u.Err)
+}
+
+// Unwrap returns the reason.
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// newList returns the list at a source. A file must exist; a web server is not asked.
+func newList(text string, options curlOptions, defaults Repo, others []Repo, redactor *Redactor) (*List, error) {
+	source, err := parseSource(text, options)
+	if err != nil {
+		return nil, err
+	}
+	defaults.Tier = apply.Application
+	defaults.FromList = true
+	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor}
+	for _, other := range others {
+		list.taken[other.Name] = other.URL
+	}
+	if file, isFile := source.(fileSource); isFile {
+		if err := checkFile(string(file)); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// String returns where the list is, without credentials.
+func (l *List) String() string { return l.source.String() }
+
+// Read returns the repos that the list holds now, in its order, and what is worth a
+// warning. The error is *Unreachable if a web server did not deliver the list, and
+// Errors, which tells everything that is wrong, if it is no valid one.
+func (l *List) Read(ctx context.Context) ([]Repo, []string, error) {
+	content, err := l.source.read(ctx)
+	if err != nil {
+		if _, isFile := l.source.(fileSource); isFile {
+			return nil, nil, Errors{{Variable: "CONFIG", Text: err.Error()}}
+		}
+		return nil, nil, &Unreachable{Source: l.String(), Err: err}
+	}
+	return l.parse(content)
+}
+
+// parse reads a list.
+func (l *List) parse(content []byte) ([]Repo, []string, error) {
+	l.redactor.Add(urlSecrets(string(content))...)
+	reader := &listReader{list: l, mistakes: &mistakes{}, names: map[string]string{}}
+	for name, url := range l.taken {
+		reader.names[name] = fmt.Sprintf("%s in REPO", url)
+	}
+	array, err := parseArray(content)
+	if err != nil {
+		reader.add("CONFIG", "%s: %v", l, err)
+	} else {
+		for i, node := range array.Content {
+			reader.entry(i+1, node)
+		}
+	}
+	if err := reader.err(l.redactor); err != nil {
+		return nil, nil, err
+	}
+	for i := range reader.warnings {
+		reader.warnings[i] = l.redactor.String(reader.warnings[i])
+	}
+	return reader.repos, reader.warnings, nil
+}
+
+// parseArray reads the outermost value of a JSON or YAML document.
+func parseArray(content []byte) (*yaml.Node, error) {
+	if json.Valid(content) {
+		// YAML takes no tabs between the values of JSON; inside of them there are
+		// none, as JSON wants them escaped.
+		content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
+	}
+	const wanted = "want an array of objects, each with a url"
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document, next yaml.Node
+	err := decoder.Decode(&document)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("it is empty: %s, or []", wanted)
+	case err != nil:
+		return nil, fmt.Errorf("it is neither JSON nor YAML: %w", err)
+	}
+	root := document.Content[0]
+	if root.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("it is no array: %s", wanted)
+	}
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("more than one document is there: %s", wanted)
+	}
+	return root, nil
+}

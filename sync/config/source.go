@@ -1,0 +1,157 @@
+package config
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// largestList bounds the size of a list in bytes: some ten thousand repos.
+const largestList = 4 << 20
+
+// source is where a list is read from.
+type source interface {
+	// read returns the list as it is now.
+	read(ctx context.Context) ([]byte, error)
+	// String returns where it is, without credentials.
+	String() string
+}
+
+// parseSource reads CONFIG. The error shows no credentials.
+func parseSource(text string, options curlOptions) (source, error) {
+	if filepath.IsAbs(text) {
+		return fileSource(filepath.Clean(text)), nil
+	}
+	const accepted = "want /path, file:///path, http://… or https://…"
+	if !strings.Contains(text, "://") {
+		return nil, fmt.Errorf("%q is no source of a list: %s", text, accepted)
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("the URL cannot be read; special characters of a password must be percent-encoded (/ is %2F, @ is %40, # is %23, % is %25)")
+	}
+	switch strings.ToLower(parsed.Scheme) {
+	case "file":
+		if parsed.Host != "" && parsed.Host != "localhost" || !filepath.IsAbs(parsed.Path) {
+			return nil, fmt.Errorf("%q names no absolute path: write file:///path", printable(parsed))
+		}
+		return fileSource(filepath.Clean(parsed.Path)), nil
+	case "http", "https":
+		if parsed.Hostname() == "" {
+			return nil, fmt.Errorf("%q names no host", printable(parsed))
+		}
+		return httpSource{url: parsed, options: options}, nil
+	default:
+		return nil, fmt.Errorf("%q is no source of a list: %s", printable(parsed), accepted)
+	}
+}
+
+// fileSource is a path on this machine.
+type fileSource string
+
+func (f fileSource) String() string { return string(f) }
+
+func (f fileSource) read(context.Context) ([]byte, error) {
+	file, err := os.Open(string(f))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file)
+}
+
+// httpSource is a URL on a web server.
+type httpSource struct {
+	url     *url.URL
+	options curlOptions
+}
+
+func (h httpSource) String() string { return printable(h.url) }
+
+func (h httpSource) read(ctx context.Context) ([]byte, error) {
+	client, err := h.options.client(h.url)
+	if err != nil {
+		return nil, fmt.Errorf("CURL_OPTIONS: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.options.maxTime)
+	defer cancel()
+	target := *h.url
+	target.User = nil // the transport adds it where it belongs
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, errors.New("no request can be made of the URL")
+	}
+	request.Header.Set("User-Agent", "kubesync")
+	request.Header.Set("Accept", "application/json, application/yaml, */*;q=0.5")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, h.explain(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, statusError(response)
+	}
+	content, err := readBounded(response.Body)
+	if err != nil {
+		return nil, h.explain(err)
+	}
+	return content, nil
+}
+
+// explain takes the URL out of a client's error, where its query would show, and adds
+// what to do about it.
+func (h httpSource) explain(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("%w (name the server's CA with --cacert in CURL_OPTIONS)", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("not done after %v, see --max-time in CURL_OPTIONS: %w", h.options.maxTime, err)
+	default:
+		return err
+	}
+}
+
+// statusError tells what a server answered instead of a list.
+func statusError(response *http.Response) error {
+	answer := fmt.Sprintf("the server answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
+	switch status := response.StatusCode; {
+	case status >= 300 && status < 400 && status != http.StatusNotModified:
+		to := ""
+		if location, err := response.Location(); err == nil {
+			to = " to " + printable(location)
+		}
+		return fmt.Errorf("%s%s: put that URL into CONFIG, or -L into CURL_OPTIONS", answer, to)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Errorf("%s: give credentials with -u or -H in CURL_OPTIONS", answer)
+	case status == http.StatusProxyAuthRequired:
+		return fmt.Errorf("%s: give the proxy's credentials with -x in CURL_OPTIONS", answer)
+	case status == http.StatusNotFound:
+		return fmt.Errorf("%s: check CONFIG", answer)
+	default:
+		return errors.New(answer)
+	}
+}
+
+// readBounded reads to the end, or fails where there is too much.
+func readBounded(from io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(from, largestList+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > largestList {
+		return nil, fmt.Errorf("it is larger than %d MiB, and cannot be a list of repos", largestList>>20)
+	}
+	return content, nil
+}

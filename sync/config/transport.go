@@ -1,0 +1,184 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// client returns an HTTP client that does what the options say for requests to one
+// URL. Credentials, headers and the client certificate are for that URL's scheme,
+// host and port: a redirect leads on without them. Certificates are read from their
+// files each time, as they may have been renewed.
+func (o curlOptions) client(target *url.URL) (*http.Client, error) {
+	own, others, err := o.transports()
+	if err != nil {
+		return nil, err
+	}
+	to := &targetTransport{target: target, headers: o.headers, user: target.User, own: own, others: others}
+	if o.user != "" {
+		name, password, _ := strings.Cut(o.user, ":")
+		to.user = url.UserPassword(name, password)
+	}
+	return &http.Client{Transport: to, CheckRedirect: o.redirect}, nil
+}
+
+// redirect decides about following one more redirect.
+func (o curlOptions) redirect(_ *http.Request, via []*http.Request) error {
+	if !o.followRedirects {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > mostRedirects {
+		return fmt.Errorf("more than %d redirects", mostRedirects)
+	}
+	return nil
+}
+
+// transports returns one transport that has the client certificate, and one that has
+// not. Neither keeps connections: a list is fetched once in an interval.
+func (o curlOptions) transports() (own, others *http.Transport, err error) {
+	others = &http.Transport{
+		Proxy:             http.ProxyFromEnvironment,
+		DialContext:       (&net.Dialer{Timeout: o.connectTimeout}).DialContext,
+		ForceAttemptHTTP2: true,
+		DisableKeepAlives: true,
+		// curl asks for no compression either, and a bound on the size means
+		// what was sent.
+		DisableCompression:  true,
+		TLSHandshakeTimeout: o.connectTimeout,
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: o.insecure},
+	}
+	switch {
+	case o.noProxy:
+		others.Proxy = nil
+	case o.proxy != nil:
+		others.Proxy = http.ProxyURL(o.proxy)
+	}
+	if others.TLSClientConfig.RootCAs, err = o.roots(); err != nil {
+		return nil, nil, err
+	}
+	own = others.Clone()
+	if o.certFile != "" {
+		certificate, err := o.certificate()
+		if err != nil {
+			return nil, nil, err
+		}
+		own.TLSClientConfig.Certificates = []tls.Certificate{certificate}
+	}
+	return own, others, nil
+}
+
+// roots returns the certificates that servers are checked with, nil for the system's.
+func (o curlOptions) roots() (*x509.CertPool, error) {
+	var files []string
+	if o.caDir != "" {
+		found, err := pemFiles(o.caDir)
+		if err != nil {
+			return nil, fmt.Errorf("--capath: %w", err)
+		}
+		// A directory may hold other files besides.
+		for _, file := range found {
+			if checkCertificates(file) == nil {
+				files = append(files, file)
+			}
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("--capath: %s holds no certificate in PEM form", o.caDir)
+		}
+	}
+	if o.caFile != "" {
+		files = append(files, o.caFile)
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	pool, err := certificatePool(files)
+	if err != nil {
+		return nil, fmt.Errorf("--cacert: %w", err)
+	}
+	return pool, nil
+}
+
+// certificate returns the client certificate. Without --key, the key is in the same
+// file, as curl has it.
+func (o curlOptions) certificate() (tls.Certificate, error) {
+	certFile, keyFile := o.certFile, o.keyFile
+	if !exists(certFile) {
+		if file, _, found := strings.Cut(certFile, ":"); found && exists(file) {
+			return tls.Certificate{}, fmt.Errorf("--cert: %s is followed by a password: keys that are encrypted are not supported", file)
+		}
+	}
+	if keyFile == "" {
+		keyFile = certFile
+	}
+	certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("--cert: %w", err)
+	}
+	return certificate, nil
+}
+
+// targetTransport adds what is meant for one server to the requests that go there.
+// net/http's own rules would pass credentials on to subdomains, and other headers to
+// everybody.
+type targetTransport struct {
+	target      *url.URL
+	headers     []header
+	user        *url.Userinfo
+	own, others http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *targetTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Del("Referer") // holds the query of the URL before, which may be a token
+	if !sameServer(request.URL, t.target) {
+		return t.others.RoundTrip(request)
+	}
+	if t.user != nil {
+		password, _ := t.user.Password()
+		request.SetBasicAuth(t.user.Username(), password)
+	}
+	for i, header := range t.headers {
+		switch {
+		case header.name == "Host":
+			request.Host = header.value
+		case i > 0 && t.hasBefore(i):
+			request.Header.Add(header.name, header.value)
+		default:
+			request.Header.Set(header.name, header.value)
+		}
+	}
+	return t.own.RoundTrip(request)
+}
+
+// hasBefore tells whether a header of the same name stands before the i-th.
+func (t *targetTransport) hasBefore(i int) bool {
+	for _, earlier := range t.headers[:i] {
+		if earlier.name == t.headers[i].name {
+			return true
+		}
+	}
+	return false
+}
+
+// sameServer tells whether two URLs have scheme, host and port in common.
+func sameServer(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// port returns a URL's port, or that of its scheme.
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case strings.EqualFold(u.Scheme, "http"):
+		return "80"
+	default:
+		return "443"
+	}
+}

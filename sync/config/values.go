@@ -1,0 +1,165 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rs/zerolog"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Drift is what to do about a foreign change to an object of ours.
+type Drift string
+
+const (
+	DriftCorrect  Drift = "correct"  // put it back at once
+	DriftReport   Drift = "report"   // only say so
+	DriftInterval Drift = "interval" // put it back at the next interval
+)
+
+// LogFormat is the form of the log lines.
+type LogFormat string
+
+const (
+	LogAuto    LogFormat = "auto" // console on a terminal, else JSON
+	LogConsole LogFormat = "console"
+	LogJSON    LogFormat = "json"
+)
+
+// oneOf returns a parser for a closed set of words.
+func oneOf[T ~string](words ...T) func(string) (T, error) {
+	return func(text string) (T, error) {
+		accepted := make([]string, len(words))
+		for i, word := range words {
+			if text == string(word) {
+				return word, nil
+			}
+			accepted[i] = strconv.Quote(string(word))
+		}
+		last := len(accepted) - 1
+		return "", fmt.Errorf("%q is none of %s and %s", text, strings.Join(accepted[:last], ", "), accepted[last])
+	}
+}
+
+// shortestDuration bounds INTERVAL and TIMEOUT: below it a daemon would do nothing
+// but poll, or never finish anything.
+const shortestDuration = time.Second
+
+// parseDuration reads seconds ("300", "0.5") or a Go duration ("5m"), at least one
+// second.
+func parseDuration(text string) (time.Duration, error) {
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		duration, err = time.ParseDuration(text + "s")
+	}
+	if err != nil {
+		return 0, fmt.Errorf(`%q is neither a number of seconds nor a duration such as "90s" or "5m" (292 years at most)`, text)
+	}
+	if duration < shortestDuration {
+		return 0, fmt.Errorf("%q is too short: it must be at least %v", text, shortestDuration)
+	}
+	return duration, nil
+}
+
+// mostConcurrency is more than an API server with default flow control serves one
+// client at a time.
+const mostConcurrency = 256
+
+// parseConcurrency reads a number of requests in flight.
+func parseConcurrency(text string) (int, error) {
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 || number > mostConcurrency {
+		return 0, fmt.Errorf("%q is not a number from 1 to %d", text, mostConcurrency)
+	}
+	return number, nil
+}
+
+// parseLogLevel reads one of zerolog's names, in any case of letters.
+func parseLogLevel(text string) (zerolog.Level, error) {
+	level, err := zerolog.ParseLevel(strings.ToLower(text))
+	if err != nil || level > zerolog.Disabled || level < zerolog.TraceLevel || level == zerolog.NoLevel {
+		return zerolog.InfoLevel, fmt.Errorf("%q is none of trace, debug, info, warn, error, fatal, panic and disabled", text)
+	}
+	return level, nil
+}
+
+// isSeparator tells what stands between the elements of a list.
+func isSeparator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+
+// splitList returns the elements of a list, nil if there are none.
+func splitList(text string) []string { return strings.FieldsFunc(text, isSeparator) }
+
+// parseNamespaces reads a list of namespaces; nil stands for an empty one.
+func parseNamespaces(text string) ([]string, error) {
+	var problems []error
+	names := splitList(text)
+	for _, name := range names {
+		if _, err := parseNamespace(name); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return names, join(problems)
+}
+
+// parseNamespace checks the name of a namespace.
+func parseNamespace(name string) (string, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return "", fmt.Errorf("%q is no name of a namespace: %s", name, strings.Join(problems, "; "))
+	}
+	return name, nil
+}
+
+// parseObjectName checks the name of a Lease or a ConfigMap.
+func parseObjectName(name string) (string, error) {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return "", fmt.Errorf("%q is no valid name: %s", name, strings.Join(problems, "; "))
+	}
+	return name, nil
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// parseVariableNames reads a list of names of environment variables.
+func parseVariableNames(text string) ([]string, error) {
+	var problems []error
+	names := splitList(text)
+	for _, name := range names {
+		if !variableName.MatchString(name) {
+			problems = append(problems, fmt.Errorf("%q is no name of an environment variable (letters, digits and _)", name))
+		}
+	}
+	return names, join(problems)
+}
+
+// parseDirectory reads a path inside a repo and returns it clean, with slashes.
+func parseDirectory(text string) (string, error) {
+	switch clean := path.Clean(text); {
+	case text == "":
+		return "", nil
+	case path.IsAbs(text):
+		return "", fmt.Errorf("%q is an absolute path: give it relative to the root of the repo", text)
+	case !filepath.IsLocal(clean):
+		return "", fmt.Errorf("%q leads out of the repo: give a path below the root of the repo", text)
+	default:
+		return clean, nil
+	}
+}
+
+// join puts several problems of one value on one line; nil if there are none.
+func join(problems []error) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	texts := make([]string, len(problems))
+	for i, problem := range problems {
+		texts[i] = problem.Error()
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
