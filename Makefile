@@ -1,0 +1,49 @@
+# What there is to do; how it is done stands in scripts/. `make` alone lists it.
+
+# Flags for `go test`: make test RACE=-race, or TESTFLAGS='-run Prune -v'.
+RACE      =
+TESTFLAGS =
+# make demo KEEP=1 leaves the demo running.
+KEEP      =
+# make image VERSION=1.2.3 IMAGE=registry/name
+IMAGE     = kubesync/kubesync
+VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BUILDER   = docker
+
+.PHONY: help build test e2e demo lint verify update image image-test clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/kubesync
+	@VERSION='$(VERSION)' scripts/build
+
+demo: ## watch it work on a control plane of its own (KEEP=1 leaves it running)
+	@KEEP='$(KEEP)' scripts/demo
+
+test: ## run all tests, unit and scenarios, on real servers (RACE=-race)
+	@scripts/controlplane build >/dev/null
+	go test $(RACE) -timeout 30m $(TESTFLAGS) ./...
+
+e2e: ## run only the scenarios: the built binary against real servers
+	@scripts/controlplane build >/dev/null
+	go test $(RACE) -timeout 30m $(TESTFLAGS) ./test/
+
+lint: ## run the pinned linter
+	@scripts/lint/run
+
+verify: ## check formatting, vet, generated parts and modules
+	@scripts/verify
+
+update: ## format, generate and tidy what verify checks
+	@scripts/verify -fix
+
+image: ## build both images (BUILDER=docker, podman or buildah)
+	$(BUILDER) build --build-arg VERSION='$(VERSION)' -t '$(IMAGE):$(VERSION)' .
+	$(BUILDER) build --build-arg VERSION='$(VERSION)' -t '$(IMAGE):$(VERSION)-slim' --target slim .
+
+image-test: ## build both images without pulling, and run them (root, Debian)
+	@scripts/image-test
+
+clean: ## remove what was built here; caches stay
+	rm -rf bin
