@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // The range is below the kernel's own, 32768 to 60999.
@@ -78,5 +79,22 @@ func (p Port) String() string { return strconv.Itoa(p.number) }
 func (p Port) Release() {
 	if p.lock != nil {
 		_ = p.lock.Close()
+	}
+}
+
+// Closed waits, for a second at most, until connections to a server that has
+// closed its listener are refused. A process that is just being forked holds the
+// listener open until it runs its own program.
+func Closed(address string) {
+	deadline := time.Now().Add(time.Second)
+	for time.Now().Before(deadline) {
+		conn, err := net.Dial("tcp", address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
