@@ -116,7 +116,7 @@ func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, obje
 	var again written
 	err := s.cluster.write(ctx, func() (err error) {
 		again, err = s.client.apply(ctx, gvr, object, FieldManager, false)
-		return err
+		return withoutSecrets(object, err)
 	})
 	again.Created = first.Created
 	return again, err

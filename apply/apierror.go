@@ -12,12 +12,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // typedPatchPrefix is how the API server starts what it found wrong while it
 // read an applied object against its schema, in front of the object's name:
 // "failed to create typed patch object (ns/n; apps/v1, Kind=Deployment): .spec…".
 var typedPatchPrefix = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): `)
+
+// typedValue is how an error of typing quotes the value it did not expect:
+// "expected string, got &value.valueUnstructured{Value:…}".
+var typedValue = regexp.MustCompile(`(got) &?value\.\S+\{.*\}`)
 
 // manifestError returns what is wrong with a manifest when the API server says
 // that it can never be accepted as it stands. Errors of typing come as HTTP 500
@@ -34,6 +39,20 @@ func manifestError(err error) (error, bool) {
 		return fmt.Errorf("manifest error: %s", text), true
 	}
 	return nil, false
+}
+
+// withoutSecrets takes the values of a Secret out of what the API server says of
+// it: an error of typing quotes them.
+func withoutSecrets(object *unstructured.Unstructured, err error) error {
+	status, answered := apiStatus(err)
+	if !isSecret(object) || !answered {
+		return err
+	}
+	status.Message = typedValue.ReplaceAllString(status.Message, "$1 "+masked)
+	for _, value := range secretValues(object) {
+		status.Message = strings.ReplaceAll(status.Message, value, masked)
+	}
+	return &apierrors.StatusError{ErrStatus: status}
 }
 
 // immutableTexts are the ways in which validation says that a field may not be

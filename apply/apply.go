@@ -21,11 +21,9 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if err := s.checkWriter(ctx, plan.parent); err != nil {
 		return Result{}, err
 	}
-	parent, err := s.widen(ctx, plan.parent, scopeOf(idsOf(plan.objects)))
-	if err != nil {
+	if err := s.widen(ctx, &plan); err != nil {
 		return Result{}, err
 	}
-	plan.parent = parent
 	if s.options.Tier == Application {
 		if err := s.cluster.KeepBindings(ctx); err != nil {
 			return Result{}, err
@@ -116,8 +114,7 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result) error {
 	if result.PruneHeld == "" {
 		data[dataURL], data[dataSource], data[dataDirectory] = plan.Revision.URL, plan.Revision.Source, plan.Revision.Dir
 	}
-	_, err := s.saveParent(ctx, plan.parent, scopeOf(ids), data)
-	return err
+	return s.saveParent(ctx, plan, scopeOf(ids), data)
 }
 
 // idsOf returns the objects' identities.

@@ -56,6 +56,7 @@ func TestApply(t *testing.T) {
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
 	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
+	t.Run("a repo that left the configuration", func(t *testing.T) { testAbandoned(t, w) })
 	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
 	t.Run("suspended object and set", func(t *testing.T) { testSuspend(t, w) })
 }
@@ -204,6 +205,19 @@ func testTwoRepos(t *testing.T, w world) {
 	a.next.Message = "Hand x over\n\nKubesync-Prune: approved"
 	a.sync() // x is claimed by nobody until b's next sync
 	b.want(b.sync(configMap(ns, "x", "from=b")), "created ConfigMap/shared/x")
+}
+
+func testAbandoned(t *testing.T, w world) {
+	ns := w.namespace(t, "abandoned")
+	d := daemon(t, w.config, "kubesync-abandoned")
+	left, heir := newRepo(t, d, "abandoned-left"), newRepo(t, d, "abandoned-heir")
+	left.sync(configMap(ns, "x"))
+	left.set.Close()
+	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
+	d.Listed([]string{"abandoned-left", "abandoned-heir"})
+	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
+	d.Listed([]string{"abandoned-heir"})
+	heir.want(heir.sync(configMap(ns, "x")), "configured ConfigMap/abandoned/x")
 }
 
 func testOtherDaemon(t *testing.T, w world) {

@@ -44,7 +44,8 @@ type Cluster struct {
 	mu     sync.Mutex // guards what follows
 	kinds  *kinds
 	sets   map[string]*Set
-	claims map[ID]string // who declares an object: the repo's name
+	claims map[ID]string   // who declares an object: the repo's name
+	listed map[string]bool // the repos of the configuration; nil until it was read
 }
 
 // NewCluster builds the clients for one API server. It sends nothing: a server
@@ -121,6 +122,25 @@ func (c *Cluster) write(ctx context.Context, do func() error) error {
 	}
 	defer func() { <-c.writes }()
 	return do()
+}
+
+// Listed tells which repos the configuration names. The objects of one that it
+// names no more are abandoned: another repo that declares them takes them over.
+func (c *Cluster) Listed(repos []string) {
+	listed := make(map[string]bool, len(repos))
+	for _, name := range repos {
+		listed[name] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listed = listed
+}
+
+// isListed tells whether the configuration names a repo, if it is known.
+func (c *Cluster) isListed(name string) (listed, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listed[name], c.listed != nil
 }
 
 // register makes a set known; a set of the same name is replaced.

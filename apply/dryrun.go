@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +22,13 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 	if reason := s.suspended(plan); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
-	if err := s.checkWriter(ctx, plan.parent); err != nil {
-		return Result{}, err
-	}
 	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
+	var held *WriterError // no reason not to look, but worth knowing
+	if err := s.checkWriter(ctx, plan.parent); errors.As(err, &held) {
+		result.Warnings = append(result.Warnings, held.Error())
+	} else if err != nil {
+		return result, err
+	}
 	r := &rehearsal{set: s, plan: &plan, taken: s.claim(plan.objects)}
 	if err := r.findUnbound(ctx); err != nil {
 		return result, err
@@ -135,6 +139,7 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 		return outcome
 	}
 	answer, err := r.set.client.apply(ctx, served.GVR, withLabel(o, r.set.id), FieldManager, true)
+	err = withoutSecrets(o.Unstructured, err)
 	outcome.Warnings = answer.Warnings
 	if fields := immutableFields(err); len(fields) > 0 && o.GetAnnotations()[recreateAnnotation] == "true" {
 		outcome.Action, outcome.Diff = Configured, Diff(live, o.Unstructured)

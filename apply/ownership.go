@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,23 +18,47 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, taken map[ID]string, id
 	if !known || live.Set == s.id {
 		return nil
 	}
-	if owner, here := s.cluster.setByID(live.Set); here {
-		if owner.hasClaimed() {
-			return nil // it declares the object no more (else it were taken): handed over
-		}
-		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits",
-			id, owner.options.Name, s.options.Name)
+	owner, err := s.cluster.ownerOf(ctx, live.Set)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
+	case owner.released:
+		return nil
+	case owner.repo != "":
+		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
 	}
 	return fmt.Errorf("%s belongs to the apply set %s, not to %s: take it out of one of them, or remove its label %s",
-		id, s.cluster.describeSet(ctx, live.Set), s.parentRef(), partOfLabel)
+		id, owner.parent, s.parentRef(), partOfLabel)
 }
 
-// describeSet names the parent of an apply set that is not of this daemon, or
-// gives the set's ID where no parent can be found.
-func (c *Cluster) describeSet(ctx context.Context, id string) string {
-	parents, err := c.typed.CoreV1().ConfigMaps("").List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel + "=" + id, Limit: 1})
-	if err != nil || len(parents.Items) == 0 {
-		return id
+// owner is what is known of the apply set that a live object belongs to.
+type owner struct {
+	repo   string // of this daemon; empty if it is another's
+	parent string // namespace/name, or the set's ID where no parent can be found
+	// released says that the set is this daemon's and has let the object go: it
+	// declares it no more (else the object were claimed), or it was abandoned.
+	released bool
+}
+
+// ownerOf finds the set with an ID.
+func (c *Cluster) ownerOf(ctx context.Context, id string) (owner, error) {
+	if set, here := c.setByID(id); here {
+		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed()}, nil
 	}
-	return parents.Items[0].Namespace + "/" + parents.Items[0].Name
+	parents, err := c.typed.CoreV1().ConfigMaps("").List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel + "=" + id, Limit: 1})
+	if err != nil {
+		return owner{}, fmt.Errorf("look for the parent of %s: %w", id, err)
+	}
+	if len(parents.Items) == 0 {
+		return owner{parent: id}, nil
+	}
+	found := parents.Items[0]
+	theirs := owner{parent: found.Namespace + "/" + found.Name}
+	ours := found.Namespace == c.options.OwnNamespace && found.Annotations[toolingAnnotation] == parentTooling &&
+		found.Data[dataWriter] == c.options.Writer
+	if name, isParent := strings.CutPrefix(found.Name, parentName("")); ours && isParent {
+		listed, known := c.isListed(name)
+		theirs.repo, theirs.released = name, known && !listed
+	}
+	return theirs, nil
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +16,10 @@ import (
 
 // parentTooling marks our parents, so that other tools refuse to touch them (KEP-3659).
 const parentTooling = "kubesync/v1"
+
+// parentTries bounds how often a write of the parent starts over because somebody
+// else wrote it at the same time.
+const parentTries = 5
 
 // Keys of a parent's data.
 const (
@@ -103,20 +106,44 @@ func scopeOf(ids []ID) scope {
 // widen makes the parent name everything that is about to be written, besides
 // all that it names already, and puts our Lease on it. It comes before the first
 // write, so that a crash at any moment leaves nothing the parent does not name.
-func (s *Set) widen(ctx context.Context, p parent, added scope) (parent, error) {
-	known := scope{kinds: p.kinds(), namespaces: map[string]bool{}}
-	for _, ns := range splitList(p.annotation(additionalNamespacesAnnotation)) {
-		known.namespaces[ns] = true
+func (s *Set) widen(ctx context.Context, plan *Plan) error {
+	wider := scopeOf(idsOf(plan.objects))
+	maps.Copy(wider.kinds, plan.parent.kinds())
+	for _, ns := range splitList(plan.parent.annotation(additionalNamespacesAnnotation)) {
+		wider.namespaces[ns] = true
 	}
-	maps.Copy(known.kinds, added.kinds)
-	maps.Copy(known.namespaces, added.namespaces)
-	return s.saveParent(ctx, p, known, map[string]string{dataWriter: s.cluster.options.Writer})
+	return s.saveParent(ctx, plan, wider, map[string]string{dataWriter: s.cluster.options.Writer})
 }
 
-// saveParent writes the parent with a scope and some of its data, unless it says
-// so already. What a person put on it stays. The write fails if anybody else
-// wrote the parent since it was read: the caller's knowledge is stale then.
-func (s *Set) saveParent(ctx context.Context, p parent, is scope, data map[string]string) (parent, error) {
+// saveParent writes the plan's parent with a scope and some of its data, unless
+// it says so already. What a person put on it stays. If somebody wrote the
+// parent since it was read, it is read again, and left alone if a person has
+// suspended it or another writer has taken it.
+func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, data map[string]string) error {
+	for range parentTries {
+		saved, err := s.tryParent(ctx, plan.parent, is, data)
+		if err == nil {
+			plan.parent = saved
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("write the parent ConfigMap %s: %w", s.parentRef(), err)
+		}
+		if plan.parent, err = s.readParent(ctx); err != nil {
+			return err
+		}
+		if reason := s.suspended(*plan); reason != "" {
+			return fmt.Errorf("stopped: %s", reason)
+		}
+		if err := s.checkWriter(ctx, plan.parent); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("write the parent ConfigMap %s: somebody else keeps writing it", s.parentRef())
+}
+
+// tryParent writes the parent unless somebody else has written it since p was read.
+func (s *Set) tryParent(ctx context.Context, p parent, is scope, data map[string]string) (parent, error) {
 	client := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace)
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.parentName, Namespace: s.cluster.options.OwnNamespace}}
 	if p.live != nil {
@@ -140,10 +167,7 @@ func (s *Set) saveParent(ctx context.Context, p parent, is scope, data map[strin
 	default:
 		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
-	if err != nil {
-		return p, fmt.Errorf("write the parent ConfigMap %s: %w", s.parentRef(), err)
-	}
-	return parent{live: saved}, nil
+	return parent{live: saved}, err
 }
 
 // setAll sets keys of a map that may be nil.
@@ -204,9 +228,4 @@ func (s *Set) checkWriter(ctx context.Context, p parent) error {
 		return nil
 	}
 	return &WriterError{Set: s.parentRef(), Lease: recorded, Holder: *holder}
-}
-
-// isStale tells whether a write failed because the object changed since it was read.
-func isStale(err error) bool {
-	return apierrors.IsConflict(errors.Unwrap(err)) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SetOptions describe one repo's set of objects on a cluster.
@@ -74,6 +75,20 @@ func (s *Set) Close() { s.cluster.forget(s) }
 // allows tells whether the configuration lets the set write in a namespace.
 func (s *Set) allows(namespace string) bool {
 	return listAllows(s.cluster.options.Namespaces, namespace) && listAllows(s.options.Namespaces, namespace)
+}
+
+// allowsObject tells whether the configuration lets the set write an object.
+// Where namespaces are listed, these Namespaces themselves are the only
+// cluster-scoped objects.
+func (s *Set) allowsObject(id ID) bool {
+	switch {
+	case id.Namespace != "":
+		return s.allows(id.Namespace)
+	case id.GroupKind() == schema.GroupKind{Kind: "Namespace"}:
+		return s.allows(id.Name)
+	default:
+		return s.cluster.options.Namespaces == nil && s.options.Namespaces == nil
+	}
 }
 
 // hasClaimed tells whether the set has said what it declares since it started.

@@ -52,7 +52,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		return failed(outcome, earlier)
 	}
 	if known && before.Terminating {
-		if err := w.set.awaitGone(ctx, before); err != nil {
+		if err := w.set.awaitGone(ctx, before, time.Now().Add(goneWait)); err != nil {
 			return failed(outcome, err)
 		}
 		known = false
@@ -93,7 +93,7 @@ func (w *writer) apply(ctx context.Context, served servedKind, o Object) (answer
 	}
 	if answer.Live.GetDeletionTimestamp() != nil {
 		// Somebody was deleting it. What we applied goes with it, or already has.
-		if err := w.set.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live)); err != nil {
+		if err := w.set.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), time.Now().Add(goneWait)); err != nil {
 			return answer, recreated, err
 		}
 		if answer, err = w.send(ctx, served.GVR, labelled); err != nil {
@@ -114,7 +114,7 @@ func (w *writer) send(ctx context.Context, gvr schema.GroupVersionResource, obje
 	for {
 		err := w.set.cluster.write(ctx, func() (err error) {
 			answer, err = w.set.client.apply(ctx, gvr, object, FieldManager, false)
-			return err
+			return withoutSecrets(object, err)
 		})
 		if !notServed(err) || time.Now().After(deadline) {
 			return answer, err
@@ -139,13 +139,13 @@ func (w *writer) recreate(ctx context.Context, gvr schema.GroupVersionResource, 
 		}
 		gone := newMember(object.GroupVersionKind().GroupKind(), gvr, live)
 		err = w.set.cluster.write(ctx, func() error {
-			_, err := w.set.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, gone.ResourceVersion)
+			_, err := w.set.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, "")
 			return err
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return written{}, fmt.Errorf("delete the object to recreate it: %w", err)
 		}
-		if err := w.set.awaitGone(ctx, gone); err != nil {
+		if err := w.set.awaitGone(ctx, gone, time.Now().Add(goneWait)); err != nil {
 			return written{}, err
 		}
 	}
@@ -154,8 +154,7 @@ func (w *writer) recreate(ctx context.Context, gvr schema.GroupVersionResource, 
 
 // awaitGone waits until an object that is being deleted is gone: absent, or
 // replaced by another of the same name.
-func (s *Set) awaitGone(ctx context.Context, m member) error {
-	deadline := time.Now().Add(goneWait)
+func (s *Set) awaitGone(ctx context.Context, m member, deadline time.Time) error {
 	for {
 		meta, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {

@@ -1,0 +1,163 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// deleteTries bounds how often a deletion starts over because its object changed.
+const deleteTries = 5
+
+// deleteInSteps deletes in the reverse order of applying. What would destroy
+// data is looked at when its turn comes, when all that may go has gone.
+func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []member, result *Result) error {
+	guard, err := s.newGuard(ctx, plan, candidates)
+	if err != nil {
+		return err
+	}
+	for _, members := range inReverse(candidates) {
+		var mu sync.Mutex
+		deadline := time.Now().Add(goneWait) // one for the step, however many finalizers block
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(cap(s.cluster.writes))
+		for _, m := range members {
+			group.Go(func() error {
+				outcome := s.deleteGuarded(ctx, guard, m, deadline)
+				mu.Lock()
+				defer mu.Unlock()
+				result.Outcomes = append(result.Outcomes, outcome)
+				if unreachable(outcome.Err) {
+					return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return fmt.Errorf("stopped while pruning: %w", err)
+		}
+	}
+	return nil
+}
+
+// inReverse groups members by step, last step first.
+func inReverse(members []member) [][]member {
+	steps := make([][]member, stepCount)
+	for _, m := range members {
+		at := stepCount - 1 - stepOf(m.ID.GroupKind())
+		steps[at] = append(steps[at], m)
+	}
+	// Namespaces and CRDs share a step of applying. A CRD's objects hold up a
+	// Namespace they are in, not the other way round: CRDs first.
+	last := steps[stepCount-1]
+	var crds, namespaces []member
+	for _, m := range last {
+		if m.ID.GroupKind() == crdKind {
+			crds = append(crds, m)
+		} else {
+			namespaces = append(namespaces, m)
+		}
+	}
+	return append(steps[:stepCount-1], crds, namespaces)
+}
+
+// deleteGuarded deletes one object unless that would destroy data unapproved.
+func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline time.Time) Outcome {
+	if m.Terminating {
+		s.remember(m)
+		return blocked(m, "is being deleted"+pendingReason(m.Finalizers))
+	}
+	reason, err := guard.check(ctx, m)
+	if err != nil {
+		return blocked(m, fmt.Sprintf("what it still holds could not be found out: %v", err))
+	}
+	if reason != "" {
+		return blocked(m, reason)
+	}
+	return s.deleteObserved(ctx, m, deadline)
+}
+
+// deleteObserved deletes the very object and version that was looked at, and
+// calls it pruned only when it is gone, for which it waits until the deadline.
+// An object that changes meanwhile (a workload's status does all the time) is
+// looked at again, and needs the same proof again.
+func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) Outcome {
+	for range deleteTries {
+		deleted, err := s.deleteVersion(ctx, m)
+		switch {
+		case apierrors.IsNotFound(err):
+			return Outcome{ID: m.ID, Action: Pruned}
+		case apierrors.IsConflict(err):
+			live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+			if apierrors.IsNotFound(err) {
+				return Outcome{ID: m.ID, Action: Pruned}
+			}
+			if err != nil {
+				return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it again before it is deleted: %w", err))
+			}
+			now := newMember(m.ID.GroupKind(), m.GVR, live)
+			if now.UID != m.UID || now.Set != s.id || !now.Applied || s.keeps(now) != "" {
+				return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
+			}
+			m = now
+		case err != nil:
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", s.explain(err, m.object(), m.GVR.Resource)))
+		case deleted.Gone:
+			return Outcome{ID: m.ID, Action: Pruned}
+		default:
+			return s.observeGone(ctx, m, deadline)
+		}
+	}
+	return blocked(m, "it keeps changing while it is looked at; the next sync tries again")
+}
+
+// deleteVersion deletes one version of one object.
+func (s *Set) deleteVersion(ctx context.Context, m member) (deletion, error) {
+	var deleted deletion
+	err := s.cluster.write(ctx, func() (err error) {
+		deleted, err = s.client.delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
+		return err
+	})
+	return deleted, err
+}
+
+// observeGone waits until a deletion that has begun ends, and remembers it if
+// that takes longer.
+func (s *Set) observeGone(ctx context.Context, m member, deadline time.Time) Outcome {
+	s.remember(m)
+	if err := s.awaitGone(ctx, m, deadline); err != nil {
+		return blocked(m, err.Error())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.deleting, m.ID)
+	return Outcome{ID: m.ID, Action: Pruned}
+}
+
+// remember notes a deletion that was begun and not yet observed to end.
+func (s *Set) remember(m member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleting[m.ID] = m
+}
+
+// goneSince returns the deletions that an earlier sync began and that have ended.
+func (s *Set) goneSince(plan *Plan) []Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var outcomes []Outcome
+	for id, m := range s.deleting {
+		if now, there := plan.members[id]; there && now.UID == m.UID {
+			continue
+		}
+		delete(s.deleting, id)
+		outcomes = append(outcomes, Outcome{ID: id, Action: Pruned})
+	}
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
+	return outcomes
+}
