@@ -1,0 +1,243 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// maxOutput bounds the bytes of manifests that CMD may write: they are held in memory.
+const maxOutput = 128 << 20
+
+// defaultPath is where programs are looked for if the daemon's environment has no PATH.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// program is what CMD's first word names: a file of the repository by its path
+// there, or an absolute path outside it.
+type program struct {
+	inRepo   string
+	absolute string
+}
+
+// unmade stands for the workspace until there is one: looking CMD up must not write
+// anything, as it may turn out that there is nothing to run. No such path can exist.
+const unmade = "/dev/null/kubesync"
+
+// findProgram looks up CMD's first word. The program is nil if there is none to run; note then says
+// so, unless there is no CMD at all.
+func (t *Transform) findProgram(repo tree) (found *program, note string, err error) {
+	if len(t.command.words) == 0 {
+		return nil, "", nil
+	}
+	env := t.env.with(directories(unmade))
+	first := command{text: t.command.text, words: t.command.words[:1]}
+	words, err := first.expand(env.list(), listIn(repo, ".", unmade+"/"+inDir))
+	if err != nil {
+		return nil, "", err
+	}
+	found, err = lookUp(words[0], repo, env.searchPath())
+	if err != nil {
+		return nil, "", fmt.Errorf("CMD %q: %w", t.command.text, err)
+	}
+	if found == nil {
+		note = fmt.Sprintf("CMD %q: %s exists neither in this revision nor elsewhere, so no transform runs", t.command.text, words[0])
+	}
+	return found, note, nil
+}
+
+// searchPath returns the value of PATH.
+func (e environment) searchPath() string {
+	if value, ok := e["PATH"]; ok {
+		return value
+	}
+	return defaultPath
+}
+
+// directories returns the variables that tell CMD its directories.
+func directories(base string) environment {
+	return environment{
+		"INDIR":  base + "/" + inDir,
+		"OUTDIR": base + "/" + outDir,
+		"TMPDIR": base + "/" + tmpDir,
+		"PWD":    base + "/" + inDir,
+	}
+}
+
+// lookUp finds the program that a word names; nil if there is none. A word with a slash is
+// a path, relative to the repository's root or absolute; another one is a file there,
+// else one on PATH. Only absolute directories on PATH count.
+func lookUp(word string, repo tree, searchPath string) (*program, error) {
+	name, inRepo := strings.CutPrefix(path.Clean(word), unmade+"/"+inDir+"/")
+	if !inRepo && !path.IsAbs(word) {
+		name, inRepo = path.Clean(word), true
+	}
+	if !inRepo {
+		return outside(word), nil
+	}
+	if !fs.ValidPath(name) {
+		return nil, fmt.Errorf("%s is outside the repository", word)
+	}
+	_, info, err := repo.stat(name)
+	switch {
+	case err == nil && !info.IsDir(), isLinkError(err):
+		// Where a link leads when it is executed is the sandbox's business.
+		return &program{inRepo: name}, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("look for %s: %w", name, err)
+	case strings.Contains(word, "/"):
+		return nil, nil
+	}
+	for _, dir := range filepath.SplitList(searchPath) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if found := outside(filepath.Join(dir, word)); found != nil {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// outside returns the program at an absolute path, nil if there is no file.
+func outside(name string) *program {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return nil
+	}
+	return &program{absolute: name}
+}
+
+// listIn returns a function that reads directories for CMD's file name patterns: those
+// of the tree below dir, which is what the path root stands for. Others appear empty.
+func listIn(from tree, dir, root string) func(string) ([]fs.DirEntry, error) {
+	return func(name string) ([]fs.DirEntry, error) {
+		name = path.Clean(name)
+		if !below(name, root) {
+			return nil, nil
+		}
+		resolved, err := from.resolve(path.Join(dir, strings.TrimPrefix(name, root)))
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return fs.ReadDir(from.fsys, resolved)
+	}
+}
+
+// runCommand runs CMD on a revision and returns what it left in OUTDIR.
+func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Result, error) {
+	confined, warning, err := t.options.confinement(t.abi())
+	if err != nil {
+		return Result{}, err
+	}
+	where, err := t.prepare(ctx, in)
+	if err != nil {
+		return Result{}, err
+	}
+	todo, notes, err := t.job(in, exe, where, confined)
+	if err != nil {
+		return Result{}, err
+	}
+	if warning != "" {
+		notes = append(notes, warning)
+	}
+	out := &output{log: t.options.Log}
+	if err := t.run(ctx, todo, out); err != nil {
+		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines()))
+	}
+	files, more, err := t.collect(ctx, where)
+	if err != nil {
+		return Result{}, fmt.Errorf("read what CMD %q left in OUTDIR: %w", t.command.text, err)
+	}
+	// The work tree of a large repository should not take up space until the next run.
+	if err := where.clean(); err != nil {
+		return Result{}, err
+	}
+	return Result{Files: newFileSet(files), Source: Source{Kind: KindCommand, Dir: outDir}, Notes: append(notes, more...)}, nil
+}
+
+// prepare makes CMD's directories anew, with the revision in INDIR.
+func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
+	if t.workspace == nil {
+		where, err := openWorkspace(t.options.WorkDir, t.options.RepoName)
+		if err != nil {
+			return nil, err
+		}
+		t.workspace = where
+	}
+	if err := t.workspace.prepare(); err != nil {
+		return nil, err
+	}
+	if err := in.Checkout(ctx, t.workspace.path(inDir)); err != nil {
+		return nil, fmt.Errorf("check out revision %s for CMD: %w", in.Revision, err)
+	}
+	return t.workspace, nil
+}
+
+// job says how CMD is started.
+func (t *Transform) job(in Input, exe program, where *workspace, confined bool) (job, []string, error) {
+	env := t.env.with(directories(where.dir)).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})
+	todo := job{Path: exe.absolute, Dir: where.path(inDir)}
+	if exe.inRepo != "" {
+		todo.Path = path.Join(where.path(inDir), exe.inRepo)
+	}
+	var notes []string
+	if confined {
+		may, withheld := commandReach(todo.Path, env.searchPath(), t.options.Protected, where)
+		todo.Reach = &may
+		for _, dir := range withheld {
+			notes = append(notes, fmt.Sprintf("CMD may not read %s, because something that is protected is in it", dir))
+		}
+		// Programs that cannot read their settings at home give up; without any they go on.
+		if home := env["HOME"]; home == "" || !may.readable(home) {
+			env["HOME"] = env["TMPDIR"]
+		}
+	}
+	todo.Env = env.list()
+	words, err := t.command.expand(todo.Env, listIn(repoTree(in.Files), ".", where.path(inDir)))
+	if err != nil {
+		return job{}, nil, err
+	}
+	todo.Args = words
+	return todo, notes, nil
+}
+
+// confinementHint explains a likely reason of a failure.
+func confinementHint(confined bool, lines []string) string {
+	if !confined || !strings.Contains(strings.Join(lines, "\n"), "ermission denied") {
+		return ""
+	}
+	return "\n(CMD is confined: it reads the repository and the system's programs and libraries, and writes below INDIR, OUTDIR and TMPDIR only; mktemp and HOME use TMPDIR)"
+}
+
+// collect reads the manifests in OUTDIR into memory.
+func (t *Transform) collect(ctx context.Context, where *workspace) (map[string]content, []string, error) {
+	from, root, err := where.tree()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	files, notes, err := t.manifests(ctx, from, outDir, ignorer{})
+	if err != nil {
+		return nil, nil, err
+	}
+	size := int64(0)
+	for name, file := range files {
+		bytes, _, err := file.describe()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if size += bytes; size > maxOutput {
+			return nil, nil, fmt.Errorf("the manifests in it are larger than %d MiB", maxOutput>>20)
+		}
+		data, err := file.read()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		files[name] = newMadeFile(data)
+	}
+	return files, notes, nil
+}

@@ -1,0 +1,5 @@
+package transform
+
+const daemonVariable = "KUBESYNC_TEST_DAEMON"
+
+func daemonMain() int { return 0 }

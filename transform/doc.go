@@ -1,0 +1,74 @@
+// Package transform turns the files of a revision into the manifests that are
+// to be applied: files in, files out.
+//
+// # Flow
+//
+// [Transform.Run] first looks for CMD, the user's own program. If it is there,
+// the revision is checked out into INDIR, CMD runs, and only what it leaves in
+// OUTDIR counts. If there is no CMD, or it does not exist in this revision, the
+// files come from YMLDIR, from kubernetes/ or from the repository's root, and
+// nothing is written to disk. In the chosen directory the manifests are the
+// .yaml, .yml and .json files, hidden ones and what .kubesyncignore names left
+// out; a directory that is a kustomization is built instead.
+//
+// The result is an [io/fs.FS] that holds exactly the manifests. What comes
+// straight from git is read when it is asked for, and its FileInfo keeps the
+// hash that git knows it by; what CMD or kustomize made is held in memory and
+// hashed the same way, so equal content always has the equal hash.
+//
+// # CMD has no shell
+//
+// CMD is split into words, as bash splits the value of an unquoted variable:
+// white space separates, file name patterns are expanded. On top of that quotes
+// and backslashes are understood, and $VAR and ${VAR}. Everything else that a
+// shell would act on (pipes, redirections, $(…), several commands …) is refused
+// when the configuration is read, with the advice to put it into a script:
+// passing it on as text would do something else than what was meant.
+//
+// # The processes
+//
+// The daemon does not start CMD itself. It starts its own binary again, which
+// becomes the supervisor; the supervisor starts the binary once more, which
+// confines itself and then becomes CMD:
+//
+//	daemon ── supervisor ── CMD ── whatever CMD starts
+//
+// The supervisor is what orphans fall to ("child subreaper"), so also a process
+// that has left CMD's process group and session is found. When CMD has ended,
+// or its time is up, or the daemon is gone (they share a pipe), it kills all its
+// descendants and only then ends. [ConfinedMain] is the entry of these helpers
+// and has to be the first thing that main calls. Neither helper is handed
+// anything but what CMD may know: no variable of the daemon, no secret.
+//
+// # Safety rules
+//
+//   - CMD's environment lacks kubesync's own variables, KUBERNETES_*, proxy URLs
+//     with a password in them, and what CMD_ENV_DENY names.
+//   - The daemon makes itself non-dumpable ([ProtectProcess]), so that nobody
+//     but root reads its environment, memory or open files through /proc.
+//   - Under Landlock CMD reads INDIR and the system's program and library
+//     directories, writes INDIR, OUTDIR and TMPDIR, and nothing else. The list
+//     is in sandbox.go. Without Landlock an application repository's CMD does
+//     not run. If Landlock is there but cannot be applied, CMD does not run
+//     either.
+//   - INDIR is thrown away and checked out anew for every run: restoring a
+//     directory that CMD could write to would follow the symbolic links it may
+//     have left there, with the daemon's rights.
+//   - Symbolic links are resolved by this package, never by the kernel, and only
+//     to targets inside the repository (for OUTDIR: inside INDIR and OUTDIR).
+//   - kustomize runs in a helper of its own, without files, network and programs:
+//     its loader, which fetches what looks like a URL, cannot be configured not
+//     to, and it holds global state. The helper asks the daemon for each file.
+//
+// # Limits
+//
+// CMD may use the network, and what it can reach there (for example a cloud's
+// metadata service) is not for this package to decide. Before Landlock ABI 3
+// (Linux 6.2) files can be truncated that cannot be opened for writing, before ABI 6
+// (Linux 6.12) signals can be sent to processes outside, the daemon included,
+// and before ABI 9 a socket file that the user id may write to, can be
+// connected to. A daemon that runs as root is protected by Landlock only, not by
+// being non-dumpable.
+//
+// The package needs Linux, with /proc mounted.
+package transform

@@ -1,0 +1,160 @@
+package transform
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// What the helper that builds a kustomization says to the daemon: it asks about a
+// path of the tree, or, in the end, tells the result.
+type (
+	// order is what the daemon says first.
+	order struct {
+		Dir  string // resolved
+		File string // the name of the kustomization in it
+		What string // what the tree is called
+	}
+	question struct {
+		Do     action
+		Path   string // any path below the tree's root; links are followed
+		Result *built
+	}
+	answer struct {
+		Path    string // resolved
+		IsDir   bool
+		Data    []byte
+		Names   []string
+		Missing bool
+		Failure string // empty if all went well
+	}
+	action int
+)
+
+const (
+	doStat action = iota
+	doRead
+	doList
+	doFinish
+)
+
+// built is what the helper made of a kustomization.
+type built struct {
+	Documents []document
+	// Failure is why it could not be built, for a person to read.
+	Failure string
+}
+
+// document is one object of the result.
+type document struct {
+	Path string // of the file in the tree that it was built from
+	YAML []byte
+}
+
+// kustomize builds the kustomization in a directory, given by its resolved name. The
+// helper's warnings come back as notes.
+func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) (map[string]content, []string, error) {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	out := &output{log: t.options.Log}
+	stderr := out.writer("kustomize")
+	result, err := startHelper(ctx, kustomizeStage, stderr, stderr, func(in io.Reader, to io.WriteCloser) (built, error) {
+		return serve(in, to, from, order{Dir: dir, File: file, What: from.what})
+	})
+	stderr.flush()
+	name := path.Join(dir, file)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("build %s with kustomize: %w", name, context.Cause(ctx))
+	case err != nil:
+		return nil, nil, fmt.Errorf("build %s with kustomize: %w%s", name, err, quote(out.lines()))
+	case result.Failure != "":
+		return nil, nil, fmt.Errorf("build %s with kustomize: %s", name, result.Failure)
+	}
+	var notes []string
+	for _, line := range out.lines() {
+		if text, ok := strings.CutPrefix(line, "# Warning: "); ok {
+			notes = append(notes, fmt.Sprintf("%s: %s", name, text))
+		}
+	}
+	return join(result.Documents), notes, nil
+}
+
+// join makes files of documents: those with the same path, in their order, are one.
+func join(documents []document) map[string]content {
+	texts := map[string][]byte{}
+	for _, doc := range documents {
+		if text, ok := texts[doc.Path]; ok {
+			texts[doc.Path] = append(append(text, "---\n"...), doc.YAML...)
+		} else {
+			texts[doc.Path] = append([]byte(nil), doc.YAML...)
+		}
+	}
+	files := make(map[string]content, len(texts))
+	for name, text := range texts {
+		files[name] = newMadeFile(text)
+	}
+	return files
+}
+
+// serve gives the helper its order and answers its questions about the tree until it
+// tells the result.
+func serve(in io.Reader, to io.Writer, from tree, todo order) (built, error) {
+	encoder, decoder := gob.NewEncoder(to), gob.NewDecoder(in)
+	if err := encoder.Encode(todo); err != nil {
+		return built{}, err
+	}
+	for {
+		var ask question
+		if err := decoder.Decode(&ask); err != nil {
+			return built{}, fmt.Errorf("it ended without a result: %w", err)
+		}
+		if ask.Do == doFinish && ask.Result != nil {
+			return *ask.Result, nil
+		}
+		if err := encoder.Encode(from.answer(ask)); err != nil {
+			return built{}, err
+		}
+	}
+}
+
+// answer looks up what the helper asks about.
+func (t tree) answer(ask question) answer {
+	resolved, info, err := t.stat(ask.Path)
+	reply := answer{Path: resolved}
+	if err == nil {
+		reply.IsDir = info.IsDir()
+		switch ask.Do {
+		case doRead:
+			reply.Data, err = t.readFile(resolved)
+		case doList:
+			var entries []fs.DirEntry
+			entries, err = fs.ReadDir(t.fsys, resolved)
+			for _, entry := range entries {
+				reply.Names = append(reply.Names, entry.Name())
+			}
+		}
+	}
+	if err != nil {
+		reply.Missing = cannotExist(err)
+		reply.Failure = err.Error()
+	}
+	return reply
+}
+
+// cannotExist tells whether an error says that there is no such file, also because the
+// path is impossible: kustomize tries whole documents as paths.
+func cannotExist(err error) bool {
+	for _, reason := range []error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}

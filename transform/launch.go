@@ -1,0 +1,68 @@
+package transform
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+)
+
+// launch becomes the program of the job it reads, confined if the job says so. It
+// comes back only if that failed, and has then told its parent why.
+func launch(in, out *os.File) int {
+	var todo job
+	if err := gob.NewDecoder(in).Decode(&todo); err != nil {
+		return 1
+	}
+	if todo.Reach != nil {
+		if err := todo.Reach.confine(); err != nil {
+			return report(out, ending{Failure: fmt.Sprintf("confine it: %v", err)})
+		}
+	}
+	err := syscall.Exec(todo.Path, todo.Args, todo.Env)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// A script without a #! line is run by sh, as every shell would.
+		err = syscall.Exec("/bin/sh", append([]string{"sh", todo.Path}, todo.Args[1:]...), todo.Env)
+	}
+	return report(out, ending{
+		Failure: err.Error(),
+		Missing: errors.Is(err, fs.ErrNotExist),
+		Denied:  errors.Is(err, fs.ErrPermission),
+	})
+}
+
+// confine restricts this process, and all that it becomes and starts, to what is
+// within reach, with all the kernel's Landlock can do; it is an error if there is no Landlock at all. The
+// network stays open.
+func (r reach) confine() error {
+	abi := landlockABI()
+	if abi == 0 {
+		return errors.New("this kernel has no Landlock")
+	}
+	config := landlock.V11.BestEffort()
+	config.HandledAccessNet = 0
+	readDirs, readFiles := kinds(append(r.Read, fmt.Sprintf("/proc/%d", os.Getpid())))
+	writeDirs, writeFiles := kinds(r.Write)
+	inside := landlock.RWDirs(writeDirs...)
+	if abi >= 2 {
+		// Moving files between directories. Asking an older kernel for this would
+		// switch the whole confinement off.
+		inside = inside.WithRefer()
+	}
+	err := config.Restrict(
+		landlock.RODirs(readDirs...), landlock.ROFiles(readFiles...),
+		inside, landlock.RWFiles(writeFiles...).WithIoctlDev(),
+	)
+	if err != nil {
+		return err
+	}
+	// Best effort includes doing nothing, which must not pass for success.
+	if root, err := os.Open("/"); err == nil {
+		return errors.Join(errors.New("no effect: the root directory can still be read"), root.Close())
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// maxEntries bounds how many directory entries one search for manifests looks
+// at: symbolic links to directories can make a small repository look endless.
+const maxEntries = 200_000
+
+// finder looks for the manifests in a directory of a tree.
+type finder struct {
+	tree      tree
+	ignore    ignorer
+	recursive bool
+	seen      int // entries looked at so far
+}
+
+// directory is a directory on the way of a search: the path as the user knows
+// it, and the one that is left when all links are resolved.
+type directory struct {
+	name, resolved string
+}
+
+// find returns the manifests below dir, keyed by their path; the value is the
+// resolved name in the tree.
+func (f *finder) find(dir directory) (map[string]string, error) {
+	found := map[string]string{}
+	if err := f.walk(dir, nil, found); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// walk adds the manifests of dir to found. above holds the directories that lead
+// here, by their resolved names, to notice a link back to one of them.
+func (f *finder) walk(dir directory, above []string, found map[string]string) error {
+	entries, err := fs.ReadDir(f.tree.fsys, dir.resolved)
+	if err != nil {
+		return fmt.Errorf("read directory %s: %w%s", dir.name, err, f.advice())
+	}
+	if f.seen += len(entries); f.seen > maxEntries {
+		return fmt.Errorf("more than %d entries below %s: use YMLDIR or %s to narrow it down", maxEntries, dir.name, ignoreFile)
+	}
+	above = append(above, dir.resolved)
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		child := directory{path.Join(dir.name, entry.Name()), path.Join(dir.resolved, entry.Name())}
+		mode := entry.Type()
+		if mode&fs.ModeSymlink != 0 {
+			child, mode, err = f.follow(child)
+			if err != nil {
+				return err
+			}
+		}
+		if err := f.add(child, mode, above, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add puts a manifest into found, or what is below a directory.
+func (f *finder) add(child directory, mode fs.FileMode, above []string, found map[string]string) error {
+	switch {
+	case mode&fs.ModeSymlink != 0 || f.ignore.ignores(child.name, mode.IsDir()):
+		return nil
+	case mode.IsDir():
+		if !f.recursive {
+			return nil
+		}
+		for _, dir := range above {
+			if dir == child.resolved {
+				return fmt.Errorf("symbolic link %s leads back to the directory %s that it is in: the links go in a circle%s", child.name, dir, f.advice())
+			}
+		}
+		return f.walk(child, above, found)
+	case !isManifest(child.name):
+		return nil
+	case !mode.IsRegular():
+		return notRegular(child.name, mode)
+	}
+	found[child.name] = child.resolved
+	return nil
+}
+
+// follow resolves a symbolic link. What it leads to comes back with its mode; the
+// mode stays that of a link if it is none of our business: a link that is
+// ignored, that cannot lead to a manifest, or to nothing and is not named like one.
+func (f *finder) follow(link directory) (directory, fs.FileMode, error) {
+	wanted := isManifest(link.name)
+	if !wanted && !f.recursive || f.ignore.ignores(link.name, false) {
+		return link, fs.ModeSymlink, nil
+	}
+	resolved, info, err := f.tree.stat(link.resolved)
+	if errors.Is(err, fs.ErrNotExist) && !wanted {
+		return link, fs.ModeSymlink, nil
+	}
+	if err != nil {
+		// A linkError names the link itself.
+		if !isLinkError(err) {
+			err = fmt.Errorf("follow symbolic link %s: %w", link.name, err)
+		}
+		return link, 0, fmt.Errorf("%w%s", err, f.advice())
+	}
+	return directory{link.name, resolved}, info.Mode().Type(), nil
+}
+
+// advice is what can be done about an entry that is in the way.
+func (f *finder) advice() string {
+	return fmt.Sprintf(" (if it is not meant to be applied, name it in %s)", ignoreFile)
+}
+
+// isManifest tells by its name whether a file is a manifest.
+func isManifest(name string) bool {
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package transform
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	maxLine  = 1000 // bytes of a line of output that are kept
+	tailSize = 20   // lines of output that go into an error
+)
+
+// output logs what a program prints, line by line at debug level, and remembers the
+// last lines. Its writers may be used at the same time.
+type output struct {
+	log zerolog.Logger
+
+	mu   sync.Mutex
+	tail []string
+}
+
+// writer returns a writer for one of the program's streams; flush it at the end.
+func (o *output) writer(stream string) *lineWriter {
+	return &lineWriter{out: o, stream: stream}
+}
+
+// lines returns the last lines, oldest first.
+func (o *output) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string(nil), o.tail...)
+}
+
+func (o *output) add(stream, line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log.Debug().Str("stream", stream).Msg(line)
+	if len(o.tail) == tailSize {
+		o.tail = append(o.tail[:0], o.tail[1:]...)
+	}
+	o.tail = append(o.tail, line)
+}
+
+// lineWriter cuts one stream into lines.
+type lineWriter struct {
+	out    *output
+	stream string
+	line   []byte
+	cut    int // bytes of the line that were too many
+}
+
+// Write implements io.Writer; it never fails.
+func (w *lineWriter) Write(data []byte) (int, error) {
+	n := len(data)
+	for {
+		line, rest, ended := bytes.Cut(data, []byte("\n"))
+		keep := min(len(line), maxLine-len(w.line))
+		w.line = append(w.line, line[:keep]...)
+		w.cut += len(line) - keep
+		if !ended {
+			return n, nil
+		}
+		w.end()
+		data = rest
+	}
+}
+
+// flush ends a last line that has no line break.
+func (w *lineWriter) flush() {
+	if len(w.line) > 0 {
+		w.end()
+	}
+}
+
+func (w *lineWriter) end() {
+	line := printable(w.line)
+	if w.cut > 0 {
+		line = fmt.Sprintf("%s… (%d bytes more)", line, w.cut)
+	}
+	w.out.add(w.stream, line)
+	w.line, w.cut = w.line[:0], 0
+}
+
+// printable makes text of bytes: control characters, which could move a terminal's
+// cursor, and what is no UTF-8 are replaced.
+func printable(line []byte) string {
+	text := strings.TrimRight(string(line), "\r")
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || !unicode.IsControl(r) && r != utf8.RuneError {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}

@@ -1,0 +1,117 @@
+package transform
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a helper may take to kill what it has started and to end,
+// before it is killed itself.
+const patience = 10 * time.Second
+
+// run runs a program under the supervisor until it and all its descendants have
+// ended, or the time is up or ctx is done; then they are killed. The error says how it ended, and its
+// last lines; it wraps the cause of ctx if that was why.
+func (t *Transform) run(ctx context.Context, todo job, out *output) error {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	stdout, stderr := out.writer("stdout"), out.writer("stderr")
+	end, err := startHelper(ctx, superviseStage, stdout, stderr, func(in io.Reader, to io.WriteCloser) (ending, error) {
+		var end ending
+		if err := gob.NewEncoder(to).Encode(todo); err != nil {
+			return end, err
+		}
+		return end, gob.NewDecoder(in).Decode(&end)
+	})
+	stdout.flush()
+	stderr.flush()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("killed with everything it had started: %w%s", context.Cause(ctx), quote(out.lines()))
+	case err != nil:
+		return fmt.Errorf("supervise it: %w%s", err, quote(out.lines()))
+	}
+	if text := end.text(todo); text != "" {
+		return errors.New(text + quote(out.lines()))
+	}
+	return nil
+}
+
+// text says what went wrong; it is empty if nothing did.
+func (e ending) text(todo job) string {
+	switch {
+	case e.Missing:
+		return fmt.Sprintf("cannot be started: %s (is the interpreter in its first line, #!, installed?)", e.Failure)
+	case e.Denied && todo.Reach != nil:
+		return fmt.Sprintf("cannot be started: %s (it needs to be executable in git, and its interpreter in a directory of the system or on PATH)", e.Failure)
+	case e.Denied:
+		return fmt.Sprintf("cannot be started: %s (is it executable in git?)", e.Failure)
+	case e.Failure != "":
+		return "cannot be started: " + e.Failure
+	case e.Signal != 0:
+		return fmt.Sprintf("killed by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
+	case e.Exit != 0:
+		return fmt.Sprintf("exit status %d", e.Exit)
+	}
+	return ""
+}
+
+// quote formats the last lines of output for an error.
+func quote(lines []string) string {
+	if len(lines) == 0 {
+		return ", without a word"
+	}
+	return "; its last lines:\n  " + strings.Join(lines, "\n  ")
+}
+
+// startHelper starts this binary as a helper, talks to it over two pipes, and waits
+// until it has ended. When ctx is done the pipe to it is closed, which every helper takes
+// as the order to end; if it does not it is killed. An error of talk counts only if the helper
+// did not fail itself.
+func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Writer, talk func(in io.Reader, to io.WriteCloser) (T, error)) (T, error) {
+	var result T
+	helperIn, to, err := os.Pipe()
+	if err != nil {
+		return result, err
+	}
+	defer helperIn.Close()
+	defer to.Close()
+	in, helperOut, err := os.Pipe()
+	if err != nil {
+		return result, err
+	}
+	defer in.Close()
+	defer helperOut.Close()
+
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Args = []string{"kubesync", string(what)}
+	cmd.Env = []string{} // the helper must not know what the daemon knows
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.ExtraFiles = []*os.File{helperIn, helperOut}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = to.Close
+	cmd.WaitDelay = patience
+	if err := cmd.Start(); err != nil {
+		return result, fmt.Errorf("start the helper process: %w", err)
+	}
+	_ = helperIn.Close()
+	_ = helperOut.Close()
+	result, talkErr := talk(in, to)
+	err = cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the helper is done; somebody else still holds its output
+	}
+	if err != nil {
+		return result, fmt.Errorf("helper process: %w", err)
+	}
+	return result, talkErr
+}

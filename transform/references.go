@@ -1,0 +1,105 @@
+package transform
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// foreign lists what a kustomization uses that is not in the repository: what is
+// remote, and charts, which are rendered by a program. The process that builds it could not get at either; this
+// is for messages that say which line is wrong. What cannot be parsed is left to
+// kustomize, which says what is wrong with it.
+func foreign(text []byte) []string {
+	var k types.Kustomization
+	if err := k.Unmarshal(text); err != nil {
+		return nil
+	}
+	var problems []string
+	for _, use := range references(k) {
+		if isRemote(use.to) {
+			problems = append(problems, fmt.Sprintf("%s: %s is remote", use.field, withoutPassword(use.to)))
+		}
+	}
+	if len(k.HelmCharts)+len(k.HelmChartInflationGenerator) > 0 || k.HelmGlobals != nil {
+		problems = append(problems, "helmCharts: charts are not rendered")
+	}
+	return problems
+}
+
+// reference is something that a kustomization says to read.
+type reference struct {
+	field, to string
+}
+
+// references lists the files, directories and URLs that a kustomization refers to.
+func references(k types.Kustomization) []reference {
+	var all []reference
+	add := func(field string, names ...string) {
+		for _, name := range names {
+			all = append(all, reference{field, name})
+		}
+	}
+	add("resources", k.Resources...)
+	add("bases", k.Bases...)
+	add("components", k.Components...)
+	add("crds", k.Crds...)
+	add("configurations", k.Configurations...)
+	add("generators", k.Generators...)
+	add("transformers", k.Transformers...)
+	add("validators", k.Validators...)
+	add("openapi", k.OpenAPI["path"])
+	for _, patch := range k.Patches {
+		add("patches", patch.Path)
+	}
+	for _, patch := range k.PatchesJson6902 {
+		add("patchesJson6902", patch.Path)
+	}
+	for _, patch := range k.PatchesStrategicMerge {
+		add("patchesStrategicMerge", string(patch))
+	}
+	for _, replacement := range k.Replacements {
+		add("replacements", replacement.Path)
+	}
+	for _, generator := range k.ConfigMapGenerator {
+		add("configMapGenerator", sources(generator.KvPairSources)...)
+	}
+	for _, generator := range k.SecretGenerator {
+		add("secretGenerator", sources(generator.KvPairSources)...)
+	}
+	return all
+}
+
+// sources lists the files that a ConfigMap or Secret is generated from.
+func sources(pairs types.KvPairSources) []string {
+	names := append([]string{pairs.EnvSource}, pairs.EnvSources...)
+	for _, file := range pairs.FileSources {
+		// key=path; a path may hold further =, a URL's query does.
+		if key, name, ok := strings.Cut(file, "="); ok && !strings.Contains(key, "/") {
+			file = name
+		}
+		names = append(names, file)
+	}
+	return names
+}
+
+// remote recognises, after kustomize, URLs, git@host:path and github.com/….
+var remote = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+[:/]|(www\.)?github\.com[:/])`)
+
+// isRemote tells whether a reference leads out of the repository by its form. Some fields take a path
+// or a whole document: a document has line breaks or blanks, a URL has not.
+func isRemote(name string) bool {
+	return remote.MatchString(name) && !strings.ContainsAny(name, "\n ")
+}
+
+// withoutPassword returns a URL in a form that can be shown.
+func withoutPassword(name string) string {
+	parsed, err := url.Parse(strings.TrimPrefix(name, "git::"))
+	if err != nil || parsed.User == nil {
+		return name
+	}
+	return parsed.Redacted()
+}

@@ -1,0 +1,192 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The directories of a workspace. The names show in the paths of CMD's manifests.
+const (
+	inDir  = "INDIR"
+	outDir = "OUTDIR"
+	tmpDir = "TMPDIR"
+)
+
+// maxWorkspaces is how many processes may work on repositories of one name side
+// by side under one base directory.
+const maxWorkspaces = 1000
+
+// workspace is the directory that CMD's INDIR, OUTDIR and TMPDIR are in. It belongs
+// to one repository of one process: a lock says so, which dies with the process, so
+// what a crashed run left behind is taken over and cleaned.
+type workspace struct {
+	dir  string // absolute, without symbolic links
+	lock *os.File
+}
+
+// openWorkspace finds or makes the workspace of a repository under base.
+func openWorkspace(base, repo string) (*workspace, error) {
+	if base == "" {
+		base = os.TempDir()
+	}
+	base, err := filepath.Abs(base)
+	if err == nil {
+		base, err = filepath.EvalSymlinks(base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find a place for CMD's work tree: %w", err)
+	}
+	name := "kubesync-" + fileName(repo)
+	for n := 1; n <= maxWorkspaces; n++ {
+		dir := filepath.Join(base, name)
+		if n > 1 {
+			dir = fmt.Sprintf("%s.%d", dir, n)
+		}
+		lock, err := lockDirectory(dir)
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("make a directory for CMD's work tree: %w (TMPDIR says where; with a read-only root file system it has to be a volume)", err)
+		}
+		w := &workspace{dir: dir, lock: lock}
+		if err := w.clean(); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		return w, nil
+	}
+	return nil, fmt.Errorf("all of %s to %s.%d are in use by other processes", filepath.Join(base, name), name, maxWorkspaces)
+}
+
+// fileName makes a repository's name safe to be part of a file name.
+func fileName(repo string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, repo)
+	return safe[:min(len(safe), 100)]
+}
+
+// errTaken means that a directory is somebody else's.
+var errTaken = errors.New("in use")
+
+// lockDirectory makes dir, if it is not there, and takes its lock. In a directory that everybody
+// may write to, such as /tmp, others can have put something of that name there:
+// what is not a directory of our own user counts as taken.
+func lockDirectory(dir string) (*os.File, error) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(owner.Uid) != os.Geteuid() {
+		return nil, errTaken
+	}
+	name := filepath.Join(dir, "lock")
+	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		// Its owner may just be removing it.
+		return nil, errors.Join(errTaken, err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(errTaken, err, lock.Close())
+	}
+	// The lock is worth nothing if its owner removed the file between our opening
+	// and locking it.
+	ours, err := lock.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Lstat(name); err == nil && os.SameFile(ours, there) {
+			return lock, nil
+		}
+	}
+	return nil, errors.Join(errTaken, err, lock.Close())
+}
+
+// path returns the absolute path of one of the workspace's directories.
+func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
+
+// clean removes what the last run left.
+func (w *workspace) clean() error {
+	for _, name := range []string{inDir, outDir, tmpDir} {
+		if err := removeAll(w.path(name)); err != nil {
+			return fmt.Errorf("remove the last run's %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// prepare makes the directories anew, all of them empty.
+func (w *workspace) prepare() error {
+	if err := w.clean(); err != nil {
+		return err
+	}
+	for _, name := range []string{inDir, outDir, tmpDir} {
+		if err := os.Mkdir(w.path(name), 0o700); err != nil {
+			return fmt.Errorf("make %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// tree returns OUTDIR, and INDIR for the links that lead there, as a tree with
+// these two names at its root. The caller closes the os.Root when it has read all it wants.
+func (w *workspace) tree() (tree, *os.Root, error) {
+	root, err := os.OpenRoot(w.dir)
+	if err != nil {
+		return tree{}, nil, err
+	}
+	return tree{
+		fsys:   root.FS(),
+		what:   "OUTDIR and INDIR",
+		within: func(name string) bool { return below(name, outDir) || below(name, inDir) },
+		local: func(target string) (string, bool) {
+			name, ok := strings.CutPrefix(target, w.dir+"/")
+			return name, ok
+		},
+	}, root, nil
+}
+
+// below tells whether name is dir or inside it.
+func below(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, dir+"/")
+}
+
+// close removes the workspace and gives up its lock.
+func (w *workspace) close() error {
+	return errors.Join(removeAll(w.dir), w.lock.Close())
+}
+
+// removeAll removes a directory and what is in it, also below directories that
+// their owner made read-only, as some programs' caches are. Nobody but us works in
+// it when it is called.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	walkErr := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && entry.Type()&fs.ModeSymlink == 0 {
+			if chmod := os.Chmod(name, 0o700); chmod != nil {
+				return chmod
+			}
+		}
+		return err
+	})
+	if err := os.RemoveAll(dir); err != nil {
+		return errors.Join(err, walkErr)
+	}
+	return nil
+}
