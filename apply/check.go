@@ -172,12 +172,11 @@ func (c *checker) place(o Object, scope Scope) (defaulted bool) {
 // allowed refuses objects by where they are and by what they are.
 func (c *checker) allowed(o Object, scope Scope, defaulted bool) {
 	if c.gate != nil {
-		for _, text := range c.gate.object(o, scope, c.rules.SystemNamespace) {
-			if defaulted && c.rules.NamespaceFromPod && c.rules.SystemNamespace != nil && c.rules.SystemNamespace(o.GetNamespace()) {
-				text += ", where it goes because neither it nor the repo's configuration names a namespace: name one"
-			}
-			c.refuse(o, text)
+		hint := ""
+		if defaulted && c.rules.NamespaceFromPod {
+			hint = ", where it goes because neither it nor the repo's configuration names a namespace: name one"
 		}
+		c.refuse(o, c.gate.object(o, scope, c.rules.SystemNamespace, hint)...)
 	}
 	id := o.ID()
 	namespace := id.Namespace

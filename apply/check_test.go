@@ -79,8 +79,8 @@ func TestCheck(t *testing.T) {
 			bare("v1", "ConfigMap", "", "a") + bare("v1", "ConfigMap", "x", "b"), Rules{},
 			"object ConfigMap/default/a\nobject ConfigMap/x/b\n"},
 		"the repo's namespace": {
-			bare("v1", "ConfigMap", "", "a") + bare("v1", "Namespace", "", "n"), Rules{Namespace: "team"},
-			"object ConfigMap/team/a\nobject Namespace/n\n"},
+			bare("v1", "ConfigMap", "", "a") + bare("v1", "Namespace", "", "team"), Rules{Namespace: "team"},
+			"object ConfigMap/team/a\nobject Namespace/team\n"},
 		"cluster-scoped with a namespace": {
 			bare("rbac.authorization.k8s.io/v1", "ClusterRole", "x", "r"), Rules{},
 			"object ClusterRole/r\nwarning m.yaml:1: ClusterRole/r: metadata.namespace x is ignored: objects of this kind belong to no namespace\n"},
@@ -116,14 +116,14 @@ func TestCheck(t *testing.T) {
 				bare("v1", "PersistentVolume", "", "v") + bare("example.com/v1", "Widget", "", "w") + bare("example.com/v1", "Widget", "c", "w"),
 			Rules{Namespaces: [][]string{nil, {"a", "b"}, {"a", "z"}}},
 			"object ConfigMap/a/x\nobject Namespace/a\n" +
-				"parked m.yaml:27 Widget/w: waits for its kind: the cluster does not serve Widget of example.com/v1, and no CustomResourceDefinition of this repo defines it\n" +
+				"parked m.yaml:28 Widget/w: waits for its kind: the cluster does not serve Widget of example.com/v1, and no CustomResourceDefinition of this repo defines it\n" +
 				"refused m.yaml:7: ConfigMap/x: namespace b is not among the allowed namespaces (a, z)\n" +
 				"refused m.yaml:18: Namespace/c: namespace c is not among the allowed namespaces (a, b)\n" +
 				"refused m.yaml:18: Namespace/c: namespace c is not among the allowed namespaces (a, z)\n" +
 				"refused m.yaml:23: PersistentVolume/v: a cluster-scoped object, where only objects in the allowed namespaces (a, b) and these Namespaces themselves may be written\n" +
 				"refused m.yaml:23: PersistentVolume/v: a cluster-scoped object, where only objects in the allowed namespaces (a, z) and these Namespaces themselves may be written\n" +
-				"refused m.yaml:32: Widget/w: namespace c is not among the allowed namespaces (a, b)\n" +
-				"refused m.yaml:32: Widget/w: namespace c is not among the allowed namespaces (a, z)\n"},
+				"refused m.yaml:33: Widget/w: namespace c is not among the allowed namespaces (a, b)\n" +
+				"refused m.yaml:33: Widget/w: namespace c is not among the allowed namespaces (a, z)\n"},
 		"no namespace is allowed": {
 			bare("v1", "ConfigMap", "a", "x"), Rules{Namespaces: [][]string{{}}},
 			"refused m.yaml:1: ConfigMap/x: namespace a is not among the allowed namespaces ()\n"},
@@ -141,10 +141,10 @@ func TestCheck(t *testing.T) {
 				"refused m.yaml:12: RoleBinding/kubesync: Unprivileged repo requires privilege: the RoleBinding kubesync is kubesync's own\n" +
 				"refused m.yaml:18: Widget/w: Unprivileged repo requires privilege: object in system namespace kube-system\n"},
 		"application: the pod's namespace": {
-			bare("v1", "ConfigMap", "", "x") + bare("v1", "ConfigMap", "kube-system", "y"),
+			bare("v1", "ConfigMap", "", "x") + bare("v1", "ConfigMap", "kube-system", "z"),
 			Rules{Tier: Application, SystemNamespace: isSystem, Namespace: "kube-system", NamespaceFromPod: true},
 			"refused m.yaml:1: ConfigMap/x: Unprivileged repo requires privilege: object in system namespace kube-system, where it goes because neither it nor the repo's configuration names a namespace: name one\n" +
-				"refused m.yaml:6: ConfigMap/y: Unprivileged repo requires privilege: object in system namespace kube-system\n"},
+				"refused m.yaml:6: ConfigMap/z: Unprivileged repo requires privilege: object in system namespace kube-system\n"},
 		"application: a RoleBinding in the pod's namespace": {
 			bare("rbac.authorization.k8s.io/v1", "RoleBinding", "", "kubesync"),
 			Rules{Tier: Application, SystemNamespace: isSystem, Namespace: "kube-system", NamespaceFromPod: true},
@@ -287,7 +287,7 @@ func TestCheckChangesCopies(t *testing.T) {
 	t.Parallel()
 	text := `apiVersion: v1
 kind: Secret
-metadata: {name: s, uid: x, labels: {applyset.kubernetes.io/part-of: y}, annotations: {kubesync.io/ignore: data.b}}
+metadata: {name: s, uid: x, labels: {applyset.kubernetes.io/part-of: other}, annotations: {kubesync.io/ignore: data.b}}
 data: {b: eA==}
 stringData: {a: b}
 ---

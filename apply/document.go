@@ -41,10 +41,34 @@ func parseManifest(data []byte) *manifestFile {
 		file.problem(line, "the file is not UTF-8 text")
 		return file
 	}
+	data = normalizeLines(data)
 	for _, doc := range file.split(data) {
 		file.parse(doc)
 	}
+	file.clampLines(lineAt(data, len(data)))
 	return file
+}
+
+// normalizeLines ends all lines alike. A lone carriage return ends a line in
+// YAML, though kubectl's search for separators does not see it.
+func normalizeLines(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if bytes.IndexByte(data, '\r') < 0 {
+		return data
+	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+}
+
+// clampLines keeps the lines inside the file: to YAML 1.1 some Unicode characters
+// end a line, to everybody else they do not.
+func (f *manifestFile) clampLines(last int) {
+	for i := range f.objects {
+		f.objects[i].Origin.Line = min(f.objects[i].Origin.Line, last)
+	}
+	for i := range f.problems {
+		f.problems[i].Origin.Line = min(f.problems[i].Origin.Line, last)
+	}
 }
 
 // problem notes what is wrong where no object is known yet.
@@ -78,9 +102,6 @@ func lineAt(text []byte, offset int) int {
 // also cuts at the end marker, a line of three dots, behind which kubectl loses
 // whatever comes before the next ---.
 func (f *manifestFile) split(data []byte) []document {
-	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-
 	var docs []document
 	start, startLine, line := 0, 1, 0
 	cut := func(end, next int) {

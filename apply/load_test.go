@@ -64,6 +64,7 @@ func TestLoad(t *testing.T) {
 		"byte order mark":           {"\ufeff" + a + "---\n" + b, twoObjects(5)},
 		"byte order mark, comment":  {"\ufeff# a\n" + a, "object m.yaml:2 ConfigMap/a\n"},
 		"CRLF":                      {strings.ReplaceAll(a+"---\n"+b, "\n", "\r\n"), twoObjects(5)},
+		"CR":                        {strings.ReplaceAll(a+"---\n"+b, "\n", "\r"), twoObjects(5)},
 		"not in a block scalar": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: |\n    ---\n    x\n---\n" + b, twoObjects(9)},
 		"separator with content": {a + "--- {}\n" + b, twoObjects(5) + "problem m.yaml:4: a line that starts with --- separates documents and may hold nothing else\n"},

@@ -60,15 +60,16 @@ func newGate() (*gate, error) {
 	return &gate{pods: pods, baseline: psa.LevelVersion{Level: psa.LevelBaseline, Version: psa.LatestVersion()}}, nil
 }
 
-// object refuses an object for what it is. The scope may be unknown.
-func (g *gate) object(o Object, scope Scope, isSystem func(string) bool) []string {
+// object refuses an object for what it is. The scope may be unknown; hint says
+// how the object got into its namespace.
+func (g *gate) object(o Object, scope Scope, isSystem func(string) bool, hint string) []string {
 	id := o.ID()
 	var refusals []string
 	switch {
 	case scope == ScopeCluster:
 		refusals = append(refusals, refusal+"cluster-scoped object")
 	case isSystem != nil && isSystem(id.Namespace):
-		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace)
+		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace+hint)
 	}
 	if id.GroupKind() == (schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}) && id.Name == limitedBinding {
 		refusals = append(refusals, refusal+"the RoleBinding "+limitedBinding+" is kubesync's own")
