@@ -1,0 +1,59 @@
+package sync
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Printer shows a dry run: for each repo the text of its plan, and again only when
+// that text changes.
+type Printer struct {
+	render func(Report) string
+
+	mu   sync.Mutex // guards what follows
+	out  io.Writer
+	last map[string]string // what was printed, by repo
+	err  error             // of the first write that failed
+}
+
+// NewPrinter returns an observer that writes what render makes of each report.
+func NewPrinter(out io.Writer, render func(Report) string) *Printer {
+	return &Printer{render: render, out: out, last: map[string]string{}}
+}
+
+// Observe prints the plan if it is not the one printed last.
+func (p *Printer) Observe(report Report) {
+	if report.State() == Interrupted {
+		return
+	}
+	text := p.render(report)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text == p.last[report.Repo] {
+		return
+	}
+	p.last[report.Repo] = text
+	p.print(text)
+}
+
+// Abandon prints that nothing is planned any more.
+func (p *Printer) Abandon(repo string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, repo)
+	p.print(fmt.Sprintf("# %s left the list of repos: its objects would stay\n", repo))
+}
+
+func (p *Printer) print(text string) {
+	if _, err := io.WriteString(p.out, text); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
+// Err returns why the text could not be written, for example a closed pipe.
+func (p *Printer) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}

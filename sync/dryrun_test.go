@@ -1,0 +1,140 @@
+package sync
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"testing/fstest"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+)
+
+// planned returns outcomes of every kind that a dry run knows.
+func everyOutcome() []apply.Outcome {
+	changed := outcome(apply.Configured, "settings")
+	changed.Origin = apply.Origin{File: "deploy/settings.yaml", Line: 4}
+	changed.Diff = "--- live\n+++ merged\n@@ -1,3 +1,3 @@\n data:\n-  colour: red\n+  colour: blue\n"
+	changed.Reason = "would be adopted from client-side apply"
+	changed.Warnings = []string{"data.colour is deprecated"}
+	created := outcome(apply.Created, "new")
+	created.Origin = apply.Origin{File: "deploy/new.yaml", Line: 1}
+	created.Diff = "--- live\n+++ merged\n@@ -0,0 +1 @@\n+kind: ConfigMap\n"
+	unverified := outcome(apply.Created, "later")
+	unverified.Unverified, unverified.Reason = true, "Namespace shop is still to come"
+	left := outcome(apply.Unchanged, "held")
+	left.Reason = "suspended by an annotation"
+	return []apply.Outcome{
+		created, unverified, changed, outcome(apply.Unchanged, "same"), left, outcome(apply.Pruned, "old"),
+		outcome(apply.Blocked, "data"), outcome(apply.Parked, "widget"), outcome(apply.Refused, "theirs"), outcome(apply.Failed, "wrong"),
+	}
+}
+
+func TestPlanText(t *testing.T) {
+	t.Parallel()
+	everything := func(r *Report) {
+		r.Notes = []string{"CMD build.sh does not exist"}
+		r.Result = resultOf(everyOutcome()...)
+		r.Result.PruneHeld = "3 objects left git, which is more than 50%"
+	}
+	tests := map[string]struct {
+		change func(*Report)
+		colour bool
+	}{
+		"plan.txt":        {everything, false},
+		"plan-colour.txt": {everything, true},
+		"plan-invalid.txt": {func(r *Report) {
+			r.FailedStage = Planning
+			r.Err = apply.Problems{
+				{Origin: apply.Origin{File: "deploy/a.yaml", Line: 3}, Object: "Pod/a", Text: "no name"},
+				{Origin: apply.Origin{File: "deploy/b.yaml", Line: 1}, Text: "not YAML"},
+			}
+		}, false},
+		"plan-unresolved.txt": {func(r *Report) {
+			r.Revision, r.FailedStage, r.Err = repo.Revision{}, Resolving, errors.New("no route to git.example")
+		}, false},
+		"plan-suspended.txt": {func(r *Report) { r.Result.Suspended = "the annotation kubesync.io/suspend" }, false},
+		"plan-empty.txt":     {nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, name, PlanText(report(0, firstCommit, test.change), test.colour))
+		})
+	}
+}
+
+func TestPrinterRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	printer := NewPrinter(&out, func(r Report) string { return PlanText(r, false) })
+	printer.Observe(report(0, firstCommit, did(outcome(apply.Created, "a"))))
+	once := out.String()
+	printer.Observe(report(5, firstCommit, did(outcome(apply.Created, "a"))))
+	printer.Observe(report(6, firstCommit, func(r *Report) { r.Interrupted = true }))
+	if out.String() != once {
+		t.Errorf("the same plan was printed again:\n%s", out.String())
+	}
+	printer.Observe(report(10, firstCommit, did(outcome(apply.Unchanged, "a"))))
+	if out.String() == once {
+		t.Error("a changed plan was not printed")
+	}
+	printer.Abandon("shop")
+	if !strings.Contains(out.String(), "shop left the list") {
+		t.Errorf("nothing says that the repo left:\n%s", out.String())
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestPrinterRemembersThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	printer := NewPrinter(brokenPipe{}, func(r Report) string { return PlanText(r, false) })
+	printer.Observe(report(0, firstCommit, nil))
+	if printer.Err() == nil {
+		t.Error("a plan that could not be printed counts as printed")
+	}
+}
+
+func TestOfflineManifests(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{
+		"a.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: blue\n" +
+			"---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: key\nstringData:\n  password: hunter2\n")},
+		"b.yaml":       &fstest.MapFile{Data: []byte("apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n")},
+		"compose.yaml": &fstest.MapFile{Data: []byte("services: {}\n")},
+	}
+	offline := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"})
+	plan, err := offline.Plan(t.Context(), files, apply.SetRevision{Revision: firstCommit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := offline.Apply(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ManifestText(report(0, firstCommit, func(r *Report) { r.Result = result }))
+	golden(t, "manifests.yaml", text)
+	if strings.Contains(text, "hunter2") {
+		t.Error("the Secret's value is shown")
+	}
+}
+
+func TestOfflineRefusesWhatTheTierForbids(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: mine\n")}}
+	_, err := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"}).Plan(t.Context(), files, apply.SetRevision{})
+	if err == nil || !strings.Contains(err.Error(), "Unprivileged repo requires privilege") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	text := ManifestText(report(0, firstCommit, func(r *Report) { r.FailedStage, r.Err = Planning, err }))
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			t.Errorf("line %q is not a comment, and nothing may be applied", line)
+		}
+	}
+}

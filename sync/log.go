@@ -1,0 +1,266 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+// heartbeat is how often the log says that all is well when there is nothing else.
+const heartbeat = time.Hour
+
+// listedObjects is how many objects a log line names; the rest is counted.
+const listedObjects = 10
+
+// Log writes what happens into the log: one line per sync that changed something,
+// failed, or ended differently from the one before. What goes on unchanged is said
+// again only as [echo] has it, and at debug level every time.
+type Log struct {
+	log    zerolog.Logger
+	dryRun bool // what would change is no news at every interval
+
+	mu    sync.Mutex // guards what follows
+	repos map[string]*logged
+}
+
+// logged is what was said about a repo.
+type logged struct {
+	state    State
+	revision string
+	trouble  echo
+	warned   map[string]bool // texts, for this revision
+}
+
+// NewLog returns an observer that writes to log, of what is done or, in a dry
+// run, what would be.
+func NewLog(log zerolog.Logger, dryRun bool) *Log {
+	return &Log{log: log, dryRun: dryRun, repos: map[string]*logged{}}
+}
+
+// Observe writes the line about a sync, if there is one to write.
+func (l *Log) Observe(report Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	about := l.repos[report.Repo]
+	if about == nil {
+		about = &logged{}
+		l.repos[report.Repo] = about
+	}
+	if about.revision != report.Revision.ID && report.Revision.ID != "" {
+		about.revision, about.warned = report.Revision.ID, nil
+		about.state = "" // a new revision is news, even if it changes no object
+	}
+	if event := l.log.WithLevel(l.level(about, report)); event != nil {
+		if l.log.GetLevel() <= zerolog.DebugLevel {
+			event.Str("stages", stageTimes(report.Stages))
+		}
+		describe(event, report).Msg(l.message(report))
+	}
+	about.state = report.State()
+	l.warn(about, report)
+	var panicked *PanicError
+	if errors.As(report.Err, &panicked) {
+		l.log.Debug().Str("repo", report.Repo).Bytes("stack", panicked.Stack).Msg("where it happened")
+	}
+}
+
+// Abandon says that a repo's objects are nobody's now.
+func (l *Log) Abandon(repo string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.repos, repo)
+	l.log.Warn().Str("repo", repo).Msg("abandoned: the repo left the list, its objects stay")
+}
+
+// level decides how loudly a sync is told.
+func (l *Log) level(about *logged, report Report) zerolog.Level {
+	news := about.state != report.State() || !l.dryRun && report.did(apply.Created, apply.Configured, apply.Pruned)
+	loud := zerolog.InfoLevel
+	if report.State() == Interrupted {
+		return zerolog.InfoLevel
+	}
+	if wrong := trouble(report); wrong == "" {
+		about.trouble = echo{}
+	} else {
+		news = about.trouble.again(wrong, report.Finished) || news
+		loud = zerolog.WarnLevel
+	}
+	if report.State() == Failed || report.did(apply.Failed, apply.Refused) {
+		loud = zerolog.ErrorLevel
+	}
+	if !news {
+		return zerolog.DebugLevel
+	}
+	return loud
+}
+
+// trouble words all that is wrong after a sync, "" if nothing is: equal texts are
+// the same trouble.
+func trouble(report Report) string {
+	text := report.Result.Suspended + report.Result.PruneHeld
+	if problem := report.Problem(); problem != nil {
+		text += problem.Error()
+	}
+	for _, outcome := range report.Result.Outcomes {
+		if outcome.Action == apply.Blocked {
+			text += outcome.ID.String() + outcome.Reason
+		}
+	}
+	return text
+}
+
+// message says in a few words what a sync came to.
+func (l *Log) message(report Report) string {
+	switch report.State() {
+	case Interrupted:
+		return "interrupted"
+	case Failed:
+		if l.dryRun {
+			return "not planned"
+		}
+		return "not synced"
+	case Suspended:
+		return "suspended"
+	case Incomplete:
+		if l.dryRun {
+			return "planned in part"
+		}
+		return "synced in part"
+	}
+	if l.dryRun {
+		return "planned"
+	}
+	return "synced"
+}
+
+// describe fills a log line with what is known of a sync.
+func describe(event *zerolog.Event, report Report) *zerolog.Event {
+	event.Str("repo", report.Repo).Stringer("tier", report.Tier)
+	if report.Revision.ID != "" {
+		event.Str("revision", report.Revision.Short())
+	}
+	if report.Revision.Ref != "" {
+		event.Str("ref", report.Revision.Ref)
+	}
+	counts := report.Result.Counts()
+	for _, action := range apply.Actions() {
+		if counts[action] > 0 {
+			event.Int(string(action), counts[action])
+		}
+	}
+	if objects := attention(report.Result.Outcomes); len(objects) > 0 {
+		event.Strs("objects", objects)
+	}
+	if report.Result.PruneHeld != "" {
+		event.Str("prune", report.Result.PruneHeld)
+	}
+	if report.Result.Suspended != "" {
+		event.Str("suspended", report.Result.Suspended)
+	}
+	if report.Err != nil {
+		event.Str("stage", string(report.FailedStage)).AnErr("error", report.Err)
+	}
+	if report.Failures > 0 && !report.Next.IsZero() {
+		event.Int("failures", report.Failures).Str("retry", report.Next.Sub(report.Finished).Round(time.Second).String())
+	}
+	return event.Str("took", report.Duration().Round(time.Millisecond).String())
+}
+
+// stageTimes words how long the stages took.
+func stageTimes(stages []StageTime) string {
+	texts := make([]string, len(stages))
+	for i, s := range stages {
+		texts[i] = fmt.Sprintf("%s %s", s.Stage, s.Duration.Round(time.Millisecond))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// attention lists the objects that are not as git has them, and why.
+func attention(outcomes []apply.Outcome) []string {
+	var texts []string
+	more := 0
+	for _, o := range outcomes {
+		switch o.Action {
+		case apply.Failed, apply.Refused, apply.Parked, apply.Blocked:
+		default:
+			continue
+		}
+		if len(texts) == listedObjects {
+			more++
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("%s %s: %s", o.ID, o.Action, why(o)))
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return texts
+}
+
+// why says what is behind an outcome, "" if nothing needs to be said.
+func why(o apply.Outcome) string {
+	text := o.Reason
+	if o.Err != nil && text != o.Err.Error() {
+		text = strings.TrimPrefix(text+": "+o.Err.Error(), ": ")
+	}
+	return text
+}
+
+// warn writes what a person should look at, once per revision.
+func (l *Log) warn(about *logged, report Report) {
+	if about.warned == nil {
+		about.warned = map[string]bool{}
+	}
+	say := func(object, text string) {
+		if about.warned[object+text] {
+			return
+		}
+		about.warned[object+text] = true
+		event := l.log.Warn().Str("repo", report.Repo).Str("revision", report.Revision.Short())
+		if object != "" {
+			event.Str("object", object)
+		}
+		event.Msg(text)
+	}
+	for _, note := range report.Notes {
+		say("", note)
+	}
+	for _, warning := range report.Result.Warnings {
+		say("", warning)
+	}
+	for _, outcome := range report.Result.Outcomes {
+		for _, warning := range outcome.Warnings {
+			say(outcome.ID.String(), warning)
+		}
+	}
+}
+
+// Run writes the heartbeat until ctx ends.
+func (l *Log) Run(ctx context.Context) {
+	for sleep(ctx, heartbeat, nil) {
+		l.beat()
+	}
+}
+
+func (l *Log) beat() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	states := map[State]int{}
+	for _, about := range l.repos {
+		states[about.state]++
+	}
+	event := l.log.Info().Int("repos", len(l.repos))
+	for _, state := range []State{Synced, Incomplete, Failed, Suspended} {
+		if states[state] > 0 {
+			event.Int(string(state), states[state])
+		}
+	}
+	event.Msg("alive")
+}

@@ -1,0 +1,219 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/transform"
+)
+
+// Loop keeps one repo in sync with one cluster.
+type Loop struct {
+	repo     Repo
+	observer Observer
+	log      zerolog.Logger
+	first    chan struct{} // closed once the first sync has ended, well or badly
+	wake     chan struct{} // holds one trigger
+
+	pipeline *Pipeline // nil before the first sync and after a panic
+	last     Report
+}
+
+func newLoop(r Repo, observer Observer, log zerolog.Logger) *Loop {
+	return &Loop{repo: r, observer: observer, log: log, first: make(chan struct{}), wake: make(chan struct{}, 1)}
+}
+
+// Trigger has the loop sync now, or again if it is at it. It never waits.
+func (l *Loop) Trigger() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // one is pending, which will see everything that this one would
+	}
+}
+
+// Run syncs until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	defer l.close()
+	for {
+		report := l.sync(ctx)
+		wait := l.pause(report)
+		if !report.Interrupted {
+			report.Next = report.Finished.Add(wait)
+		}
+		l.observer.Observe(report)
+		l.pass()
+		if !sleep(ctx, wait, l.wake) {
+			return
+		}
+	}
+}
+
+// pass lets those start that wait for this repo's first sync.
+func (l *Loop) pass() {
+	select {
+	case <-l.first:
+	default:
+		close(l.first)
+	}
+}
+
+// pause is how long to wait after a sync.
+func (l *Loop) pause(report Report) time.Duration {
+	if report.Failures == 0 {
+		return jitter(l.repo.Interval)
+	}
+	return jitter(backoff(report.Failures, l.repo.Interval))
+}
+
+// sync takes the repo through the pipeline once.
+func (l *Loop) sync(ctx context.Context) Report {
+	r := l.begin(ctx)
+	pipeline := stage(r, Opening, l.open)
+	revision := stage(r, Resolving, func() (repo.Revision, error) { return pipeline.Source.Resolve(ctx) })
+	r.report.Revision = revision
+	files := stage(r, Reading, func() (fs.FS, error) { return pipeline.Source.Files(ctx, revision) })
+	manifests := stage(r, Transforming, func() (transform.Result, error) {
+		return pipeline.Transformer.Run(ctx, l.input(pipeline, revision, files))
+	})
+	r.report.Source, r.report.Notes = manifests.Source, l.notes(revision, manifests.Notes)
+	plan := stage(r, Planning, func() (apply.Plan, error) {
+		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(revision, manifests.Source))
+	})
+	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
+	return l.finish(r)
+}
+
+// input is what the transform is given.
+func (l *Loop) input(pipeline *Pipeline, revision repo.Revision, files fs.FS) transform.Input {
+	return transform.Input{
+		Revision: revision.ID,
+		Files:    files,
+		Checkout: func(ctx context.Context, dir string) error { return pipeline.Source.Checkout(ctx, revision, dir) },
+		Rerun:    l.last.Failures > 0,
+	}
+}
+
+// notes are all that the transform has said of a revision, which it does only once.
+func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
+	if l.last.Revision.ID != revision.ID {
+		return fresh
+	}
+	return append(slices.Clone(l.last.Notes), fresh...)
+}
+
+// setRevision is what the apply set's parent will record.
+func (l *Loop) setRevision(revision repo.Revision, from transform.Source) apply.SetRevision {
+	return apply.SetRevision{
+		Revision: revision.ID,
+		Ref:      revision.Ref,
+		Message:  revision.Message,
+		URL:      l.repo.URL,
+		Source:   from.Kind,
+		Dir:      from.Dir,
+	}
+}
+
+// open returns the pipeline, built if there is none.
+func (l *Loop) open() (*Pipeline, error) {
+	if l.pipeline == nil {
+		pipeline, err := l.repo.Open()
+		if err != nil {
+			return nil, err
+		}
+		l.pipeline = pipeline
+	}
+	return l.pipeline, nil
+}
+
+// close gives the pipeline up, if there is one.
+func (l *Loop) close() {
+	pipeline := l.pipeline
+	if pipeline == nil {
+		return
+	}
+	l.pipeline = nil
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			l.log.Error().Str("repo", l.repo.Name).Interface("panic", thrown).Msg("kubesync made a mistake while it gave up a repo's pipeline")
+		}
+	}()
+	if err := pipeline.close(); err != nil {
+		l.log.Warn().Err(err).Str("repo", l.repo.Name).Msg("not everything of the repo's transform could be cleaned up")
+	}
+}
+
+// run is a sync under way.
+type run struct {
+	ctx      context.Context
+	report   Report
+	panicked bool
+}
+
+func (l *Loop) begin(ctx context.Context) *run {
+	return &run{ctx: ctx, report: Report{Repo: l.repo.Name, URL: l.repo.URL, Tier: l.repo.Tier, Started: time.Now()}}
+}
+
+// finish completes the report.
+func (l *Loop) finish(r *run) Report {
+	report := &r.report
+	report.Finished = time.Now()
+	report.Interrupted = report.Err != nil && r.ctx.Err() != nil
+	switch {
+	case report.Interrupted:
+		report.Failures = l.last.Failures
+	case !report.InSync():
+		report.Failures = 1
+		if report.Revision.ID == l.last.Revision.ID {
+			report.Failures += l.last.Failures
+		}
+	}
+	l.last = *report
+	if r.panicked {
+		l.close()
+	}
+	return *report
+}
+
+// stage runs one step of the pipeline unless an earlier one failed, and notes how
+// long it took and how it failed. A failed step's value is used only where it
+// tells what was done until then.
+func stage[T any](r *run, name Stage, do func() (T, error)) (value T) {
+	if r.report.Err == nil && r.ctx.Err() != nil {
+		r.report.FailedStage, r.report.Err = name, context.Cause(r.ctx)
+	}
+	if r.report.Err != nil {
+		return value
+	}
+	started := time.Now()
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			r.panicked = true
+			r.report.FailedStage, r.report.Err = name, &PanicError{Value: thrown, Stack: debug.Stack()}
+		}
+		r.report.Stages = append(r.report.Stages, StageTime{Stage: name, Duration: time.Since(started)})
+	}()
+	value, err := do()
+	if err != nil {
+		r.report.FailedStage, r.report.Err = name, err
+	}
+	return value
+}
+
+// PanicError is a mistake in this program that a stage ran into.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error asks for a report.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("kubesync made a mistake here, nothing was pruned, please report it: panic: %v", e.Value)
+}

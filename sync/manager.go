@@ -1,0 +1,234 @@
+package sync
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+// ManagerOptions are what a Manager works with.
+type ManagerOptions struct {
+	List     Lister
+	Interval time.Duration // between two readings of the list, jittered
+	Observer Observer
+	// Housekeeping is what is done for all repos together, once an interval; nil
+	// for nothing, as in a dry run.
+	Housekeeping func(context.Context) error
+	Log          zerolog.Logger
+}
+
+// Manager runs one loop per listed repo and follows the list.
+type Manager struct {
+	options ManagerOptions
+	said    echo // about the list, used by Run alone
+	kept    echo // about the housekeeping, used by its goroutine alone
+
+	mu      sync.Mutex // guards what follows
+	repos   []Repo     // the last good list
+	running map[string]*running
+	parked  map[string]bool // repos whose last sync left objects parked
+}
+
+// running is a loop with its way to be stopped.
+type running struct {
+	*Loop
+	stop context.CancelFunc
+	done chan struct{} // closed when the loop has returned
+}
+
+// NewManager returns a manager that starts with repos, the list as it was read
+// at start, and reads it again at every interval.
+func NewManager(options ManagerOptions, repos []Repo) *Manager {
+	return &Manager{options: options, repos: repos, running: map[string]*running{}, parked: map[string]bool{}}
+}
+
+// Run keeps the loops going until ctx ends and all have returned. It may be
+// called again after that: every loop then starts from scratch, because another
+// process may have written in between.
+func (m *Manager) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	if m.options.Housekeeping != nil {
+		all.Go(func() { m.keepHouse(ctx) })
+	}
+	for again := true; again; again = sleep(ctx, jitter(m.options.Interval), nil) {
+		m.reread(ctx) // the first time too: a standby may have waited for days
+		m.reconcile(ctx, &all)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.running) // they are stopping with ctx
+	clear(m.parked)
+}
+
+// reread reads the list; a list that cannot be read leaves the last one in force.
+func (m *Manager) reread(ctx context.Context) {
+	repos, err := m.options.List.Read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		if m.said.again(err.Error(), time.Now()) {
+			m.options.Log.Error().Err(err).Msg("the list of repos cannot be used, the last good one stays in force")
+		}
+		return
+	}
+	if m.said.count > 0 {
+		m.options.Log.Info().Msg("the list of repos can be used again")
+	}
+	m.said = echo{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.repos = repos
+}
+
+// reconcile makes the running loops what the list says: those that left or
+// changed stop, those that are new or changed start.
+func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	listed := map[string]Repo{}
+	for _, r := range m.repos {
+		listed[r.Name] = r
+	}
+	stopping := map[string]*running{}
+	for name, loop := range m.running {
+		if r, still := listed[name]; !still || !same(r, loop.repo) {
+			loop.stop()
+			stopping[name] = loop
+			delete(m.running, name)
+			delete(m.parked, name)
+			if !still {
+				all.Go(func() { m.abandon(loop) })
+			}
+		}
+	}
+	for _, r := range inOrder(m.repos) {
+		if m.running[r.Name] == nil {
+			m.running[r.Name] = m.start(ctx, r, stopping[r.Name], all)
+		}
+	}
+}
+
+// same tells whether a loop may go on with what the list says now.
+func same(a, b Repo) bool {
+	return a.URL == b.URL && a.Tier == b.Tier && a.Interval == b.Interval && reflect.DeepEqual(a.Settings, b.Settings)
+}
+
+// inOrder returns the system repos, then the application repos, each as listed.
+func inOrder(repos []Repo) []Repo {
+	ordered := slices.Clone(repos)
+	slices.SortStableFunc(ordered, func(a, b Repo) int { return int(a.Tier) - int(b.Tier) })
+	return ordered
+}
+
+// start starts a repo's loop; it begins when the loop that it replaces has
+// returned and, for an application repo, the system repos have had their turn.
+func (m *Manager) start(ctx context.Context, r Repo, replaced *running, all *sync.WaitGroup) *running {
+	ctx, stop := context.WithCancel(ctx)
+	started := &running{Loop: newLoop(r, follower{m}, m.options.Log), stop: stop, done: make(chan struct{})}
+	var before []<-chan struct{}
+	if replaced != nil {
+		before = append(before, replaced.done)
+	}
+	if r.Tier == apply.Application {
+		before = append(before, m.systemFirsts()...)
+	}
+	all.Go(func() {
+		defer close(started.done)
+		defer stop()
+		defer started.pass() // a loop that is stopped holds nobody up
+		for _, done := range before {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				if replaced != nil {
+					<-replaced.done
+				}
+				return
+			}
+		}
+		started.Run(ctx)
+	})
+	return started
+}
+
+// systemFirsts are closed when the system repos have had their first sync.
+func (m *Manager) systemFirsts() []<-chan struct{} {
+	var firsts []<-chan struct{}
+	for _, loop := range m.running {
+		if loop.repo.Tier == apply.System {
+			firsts = append(firsts, loop.first)
+		}
+	}
+	return firsts
+}
+
+// abandon tells that a repo left the list, once its loop has returned.
+func (m *Manager) abandon(loop *running) {
+	<-loop.done
+	m.options.Observer.Abandon(loop.repo.Name)
+}
+
+// keepHouse does the housekeeping at every interval. Its failure is nobody's
+// but its own.
+func (m *Manager) keepHouse(ctx context.Context) {
+	for {
+		err := m.options.Housekeeping(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			m.kept = echo{}
+		case m.kept.again(err.Error(), time.Now()):
+			m.options.Log.Error().Err(err).Msg("housekeeping failed")
+		}
+		if !sleep(ctx, jitter(m.options.Interval), nil) {
+			return
+		}
+	}
+}
+
+// follower sees every report before the observer does.
+type follower struct{ *Manager }
+
+// Observe wakes the repos with parked objects when what they may wait for was
+// created.
+func (f follower) Observe(report Report) {
+	f.follow(report)
+	f.options.Observer.Observe(report)
+}
+
+// Abandon passes on.
+func (f follower) Abandon(repo string) { f.options.Observer.Abandon(repo) }
+
+func (m *Manager) follow(report Report) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running[report.Repo] == nil {
+		return
+	}
+	m.parked[report.Repo] = report.did(apply.Parked)
+	if !openedTheWay(report) {
+		return
+	}
+	for name, parked := range m.parked {
+		if parked && name != report.Repo {
+			m.running[name].Trigger()
+		}
+	}
+}
+
+// openedTheWay tells whether the sync created what parked objects wait for.
+func openedTheWay(report Report) bool {
+	return slices.ContainsFunc(report.Result.Outcomes, func(o apply.Outcome) bool {
+		kind := o.ID.GroupKind().String()
+		return o.Action == apply.Created && (kind == "Namespace" || kind == "CustomResourceDefinition.apiextensions.k8s.io")
+	})
+}

@@ -1,0 +1,242 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+)
+
+// list is a list of repos that tests change.
+type list struct {
+	mu    sync.Mutex
+	repos []Repo
+	err   error
+}
+
+func (l *list) Read(context.Context) ([]Repo, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.repos), l.err
+}
+
+func (l *list) set(err error, repos ...Repo) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.repos, l.err = repos, err
+}
+
+// manage runs a manager over a list in a bubble of fake time.
+func manage(t *testing.T, repos *list, during func(seen *recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := &recorder{}
+		manager := NewManager(ManagerOptions{List: repos, Interval: 5 * time.Minute, Observer: seen, Log: quiet()}, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		during(seen)
+		cancel()
+		<-done
+	})
+}
+
+func TestApplicationReposWaitForTheFirstSyncOfSystemRepos(t *testing.T) {
+	t.Parallel()
+	slow := func(d time.Duration, err error) func(context.Context) (repo.Revision, error) {
+		return func(context.Context) (repo.Revision, error) {
+			time.Sleep(d)
+			return repo.Revision{ID: firstCommit}, err
+		}
+	}
+	repos := &list{}
+	repos.set(nil,
+		(&stages{}).repo("app", apply.Application),
+		(&stages{resolve: slow(time.Minute, nil)}).repo("cni", apply.System),
+		(&stages{resolve: slow(2*time.Minute, errors.New("no route"))}).repo("dns", apply.System))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(119 * time.Second)
+		if got := len(seen.of("app")); got != 0 {
+			t.Errorf("the application repo was synced %d times before the last system repo", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := len(seen.of("app")); got != 1 {
+			t.Errorf("the application repo was synced %d times after the system repos, want once", got)
+		}
+	})
+}
+
+func TestARepoThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	repos := &list{}
+	repos.set(nil,
+		(&stages{resolve: blockingResolve()}).repo("stuck", apply.Application),
+		(&stages{}).repo("fine", apply.Application))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(time.Hour)
+		if got := len(seen.of("fine")); got < 10 {
+			t.Errorf("the other repo was synced %d times in an hour", got)
+		}
+	})
+}
+
+func TestReposComeAndGoWithTheList(t *testing.T) {
+	t.Parallel()
+	stay, leave, come := &stages{}, &stages{}, &stages{}
+	repos := &list{}
+	repos.set(nil, stay.repo("stay", apply.Application), leave.repo("leave", apply.Application))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(time.Minute)
+		repos.set(nil, stay.repo("stay", apply.Application), come.repo("come", apply.Application))
+		time.Sleep(6 * time.Minute) // an interval and its jitter
+		if len(seen.of("come")) == 0 {
+			t.Error("the repo that appeared was not started")
+		}
+		if !slices.Equal(seen.abandoned, []string{"leave"}) || leave.closed != 1 {
+			t.Errorf("abandoned %v, closed %d times; want the repo that left", seen.abandoned, leave.closed)
+		}
+		synced := len(seen.of("leave"))
+		time.Sleep(time.Hour)
+		if got := len(seen.of("leave")); got != synced {
+			t.Errorf("the repo that left was synced %d times more", got-synced)
+		}
+		if stay.opened != 1 {
+			t.Errorf("the repo that stayed was started %d times", stay.opened)
+		}
+	})
+}
+
+func TestAChangedSettingRestartsOnlyThatLoop(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	inFlight, most := 0, 0
+	changed := &stages{resolve: func(ctx context.Context) (repo.Revision, error) {
+		mu.Lock()
+		inFlight++
+		most = max(most, inFlight)
+		mu.Unlock()
+		<-ctx.Done()
+		time.Sleep(time.Second) // it takes a while to stop
+		mu.Lock()
+		inFlight--
+		mu.Unlock()
+		return repo.Revision{}, ctx.Err()
+	}}
+	same := &stages{}
+	before := changed.repo("changed", apply.Application)
+	before.Settings = []string{"YMLDIR=a"}
+	after := before
+	after.Settings = []string{"YMLDIR=b"}
+	repos := &list{}
+	repos.set(nil, before, same.repo("same", apply.Application))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(time.Minute)
+		repos.set(nil, after, same.repo("same", apply.Application))
+		time.Sleep(6 * time.Minute)
+		if changed.opened != 2 || changed.closed != 1 || same.opened != 1 {
+			t.Errorf("opened %d and closed %d times, the other opened %d times; want 2, 1, 1", changed.opened, changed.closed, same.opened)
+		}
+		if len(seen.abandoned) != 0 {
+			t.Errorf("abandoned %v", seen.abandoned)
+		}
+	})
+	if most != 1 {
+		t.Errorf("%d loops of one repo at a time", most)
+	}
+}
+
+func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
+	t.Parallel()
+	only := &stages{}
+	repos := &list{}
+	repos.set(nil, only.repo("only", apply.Application))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(time.Minute)
+		repos.set(errors.New("line 3: not JSON"))
+		time.Sleep(time.Hour)
+		if len(seen.of("only")) < 10 || len(seen.abandoned) != 0 || only.opened != 1 {
+			t.Errorf("%d syncs, abandoned %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.abandoned, only.opened)
+		}
+	})
+}
+
+func TestParkedObjectsAreTriedWhenTheirCRDWasCreated(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	established := false
+	waiting := &stages{apply: func(context.Context) (apply.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if established {
+			return apply.Result{Outcomes: []apply.Outcome{outcome(apply.Created, "widget")}}, nil
+		}
+		return apply.Result{Outcomes: []apply.Outcome{outcome(apply.Parked, "widget")}}, nil
+	}}
+	bringing := &stages{apply: func(context.Context) (apply.Result, error) {
+		time.Sleep(20 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		established = true
+		crd := apply.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example"}
+		return apply.Result{Outcomes: []apply.Outcome{{ID: crd, Action: apply.Created}}}, nil
+	}}
+	repos := &list{}
+	repos.set(nil, waiting.repo("waiting", apply.Application), bringing.repo("bringing", apply.Application))
+	manage(t, repos, func(seen *recorder) {
+		time.Sleep(20*time.Minute + time.Second)
+		reports := seen.of("waiting")
+		if last := reports[len(reports)-1]; last.State() != Synced {
+			t.Errorf("one second after the CRD came the repo is %s", last.State())
+		}
+	})
+}
+
+func TestHousekeepingGoesOnAfterAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		kept := 0
+		manager := NewManager(ManagerOptions{
+			List: &list{}, Interval: time.Minute, Observer: &recorder{}, Log: quiet(),
+			Housekeeping: func(context.Context) error { kept++; return errors.New("forbidden") },
+		}, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		time.Sleep(10 * time.Minute)
+		cancel()
+		<-done
+		if kept < 8 || kept > 12 {
+			t.Errorf("kept house %d times in 10 intervals", kept)
+		}
+	})
+}
+
+func TestAManagerThatLedBeforeStartsEveryLoopFromScratch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stages{}
+		repos := &list{}
+		repos.set(nil, s.repo("shop", apply.System))
+		manager := NewManager(ManagerOptions{List: repos, Interval: time.Minute, Observer: &recorder{}, Log: quiet()}, nil)
+		for term := 1; term <= 2; term++ {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			manager.Run(ctx)
+			cancel()
+			if s.opened != term || s.closed != term {
+				t.Errorf("after term %d opened %d times, closed %d times", term, s.opened, s.closed)
+			}
+		}
+	})
+}

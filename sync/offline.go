@@ -1,0 +1,74 @@
+package sync
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+// Offline is the applier of a dry run without a cluster: it loads and checks what
+// would be applied, and its outcomes hold the manifests instead of a diff.
+type Offline struct {
+	rules   apply.Rules
+	loader  *apply.Loader
+	planned []apply.Outcome
+}
+
+// NewOffline returns an applier that checks by rules. Their Scope and HasStatus
+// are best left nil, which stands for the kinds of Kubernetes itself.
+func NewOffline(rules apply.Rules) *Offline {
+	return &Offline{rules: rules, loader: apply.NewLoader()}
+}
+
+// Plan loads and checks. A kind that is not one of Kubernetes' own and not defined
+// in the set may well be served by the cluster: its objects are shown as they are.
+func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.SetRevision) (apply.Plan, error) {
+	loaded, err := o.loader.Load(files)
+	if err != nil {
+		return apply.Plan{}, err
+	}
+	checked, err := apply.Check(loaded.Objects, o.rules)
+	if err != nil {
+		return apply.Plan{}, err
+	}
+	o.planned = nil
+	for _, object := range checked.Objects {
+		o.planned = append(o.planned, outline(object))
+	}
+	for _, parked := range checked.Parked {
+		for _, object := range loaded.Objects {
+			if object.Origin == parked.Origin && object.ID() == parked.ID {
+				unknown := outline(object)
+				unknown.Unverified, unknown.Reason = true, "its kind is known to the cluster alone"
+				o.planned = append(o.planned, unknown)
+			}
+		}
+	}
+	plan := apply.Plan{Revision: revision, Warnings: checked.Warnings}
+	for _, skipped := range loaded.Skipped {
+		plan.Warnings = append(plan.Warnings, skipped.String())
+	}
+	return plan, nil
+}
+
+// outline is the outcome for an object that is merely shown.
+func outline(object apply.Object) apply.Outcome {
+	return apply.Outcome{ID: object.ID(), Origin: object.Origin, Action: apply.Created, Diff: apply.Manifest(object)}
+}
+
+// Apply returns what Plan has found.
+func (o *Offline) Apply(_ context.Context, plan apply.Plan) (apply.Result, error) {
+	return apply.Result{Outcomes: o.planned, Warnings: plan.Warnings}, nil
+}
+
+// Close has nothing to give up.
+func (*Offline) Close() {}
+
+// Rehearsal turns a set's Apply into its dry run.
+type Rehearsal struct{ *apply.Set }
+
+// Apply tells what would be done and does none of it.
+func (r Rehearsal) Apply(ctx context.Context, plan apply.Plan) (apply.Result, error) {
+	return r.DryRun(ctx, plan)
+}

@@ -1,0 +1,88 @@
+package sync
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+// OnceOptions are what one pass works with.
+type OnceOptions struct {
+	Observer Observer
+	// Housekeeping is done once, after the system repos; nil for nothing.
+	Housekeeping func(context.Context) error
+	DryRun       bool // nothing will be different at a second try
+	Log          zerolog.Logger
+}
+
+// Once takes all repos through the pipeline one after the other, system repos
+// first, then tries those again that were left with failed or parked objects, as
+// long as that gets any further. It returns whether all are in sync, which a pass
+// that was cut short is not.
+func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
+	ok := true
+	var pending []*Loop
+	kept := options.Housekeeping == nil
+	for _, r := range inOrder(repos) {
+		if r.Tier == apply.Application && !kept {
+			kept = true
+			if err := options.Housekeeping(ctx); err != nil && ctx.Err() == nil {
+				options.Log.Error().Err(err).Msg("housekeeping failed")
+				ok = false
+			}
+		}
+		loop := newLoop(r, options.Observer, options.Log)
+		defer loop.close()
+		report := loop.once(ctx)
+		switch {
+		case report.InSync():
+		case report.State() == Incomplete:
+			pending = append(pending, loop)
+		default:
+			ok = false
+		}
+	}
+	if options.DryRun {
+		return ok && len(pending) == 0
+	}
+	return retry(ctx, pending) && ok
+}
+
+// once syncs and reports.
+func (l *Loop) once(ctx context.Context) Report {
+	report := l.sync(ctx)
+	l.observer.Observe(report)
+	return report
+}
+
+// retry syncs the loops again until all are in sync or a whole round has got none
+// of their objects further.
+func retry(ctx context.Context, pending []*Loop) bool {
+	for left := openEnds(pending); len(pending) > 0; {
+		var still []*Loop
+		for _, loop := range pending {
+			if !loop.once(ctx).InSync() {
+				still = append(still, loop)
+			}
+		}
+		pending = still
+		now := openEnds(pending)
+		if now >= left || ctx.Err() != nil {
+			break
+		}
+		left = now
+	}
+	return len(pending) == 0
+}
+
+// openEnds counts the objects that are not as declared.
+func openEnds(loops []*Loop) int {
+	count := 0
+	for _, loop := range loops {
+		counts := loop.last.Result.Counts()
+		count += counts[apply.Parked] + counts[apply.Failed] + counts[apply.Refused]
+	}
+	return count
+}

@@ -1,0 +1,131 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+func TestOnceTakesSystemReposFirstAndTheRestAsListed(t *testing.T) {
+	t.Parallel()
+	seen := &recorder{}
+	kept := 0
+	repos := []Repo{
+		(&stages{}).repo("b", apply.Application), (&stages{}).repo("d", apply.System),
+		(&stages{}).repo("a", apply.Application), (&stages{}).repo("c", apply.System),
+	}
+	ok := Once(t.Context(), repos, OnceOptions{Observer: seen, Log: quiet(), Housekeeping: func(context.Context) error {
+		kept++
+		if got := seen.order(); !slices.Equal(got, []string{"d", "c"}) {
+			t.Errorf("housekeeping came after %v, want it after the system repos", got)
+		}
+		return nil
+	}})
+	if got, want := seen.order(), []string{"d", "c", "b", "a"}; !ok || kept != 1 || !slices.Equal(got, want) {
+		t.Errorf("ok %v, kept %d times, order %v, want %v", ok, kept, got, want)
+	}
+}
+
+// results returns an apply stage that comes to one result after the other, the
+// last one for good.
+func results(all ...apply.Result) func(context.Context) (apply.Result, error) {
+	return func(context.Context) (apply.Result, error) {
+		next := all[0]
+		if len(all) > 1 {
+			all = all[1:]
+		}
+		return next, nil
+	}
+}
+
+func resultOf(outcomes ...apply.Outcome) apply.Result { return apply.Result{Outcomes: outcomes} }
+
+func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
+	t.Parallel()
+	one, two := resultOf(outcome(apply.Parked, "a")), resultOf(outcome(apply.Parked, "a"), outcome(apply.Failed, "b"))
+	tests := map[string]struct {
+		repos  map[string]*stages
+		dryRun bool
+		ok     bool
+		tries  map[string]int
+	}{
+		"all in sync": {
+			repos: map[string]*stages{"a": {}, "b": {}},
+			ok:    true, tries: map[string]int{"a": 1, "b": 1},
+		},
+		"parked, then there": {
+			repos: map[string]*stages{"a": {apply: results(one, resultOf())}, "b": {}},
+			ok:    true, tries: map[string]int{"a": 2, "b": 1},
+		},
+		"one object at a time": {
+			repos: map[string]*stages{"a": {apply: results(two, one, resultOf())}, "b": {}},
+			ok:    true, tries: map[string]int{"a": 3, "b": 1},
+		},
+		"parked for good": {
+			repos: map[string]*stages{"a": {apply: results(one)}, "b": {}},
+			ok:    false, tries: map[string]int{"a": 2, "b": 1},
+		},
+		"a failed repo is not tried again, the others go on": {
+			repos: map[string]*stages{"a": {resolve: failingResolve("no route")}, "b": {apply: results(one, resultOf())}},
+			ok:    false, tries: map[string]int{"a": 1, "b": 2},
+		},
+		"nothing changes between dry runs": {
+			repos:  map[string]*stages{"a": {apply: results(one, resultOf())}, "b": {}},
+			dryRun: true,
+			ok:     false, tries: map[string]int{"a": 1, "b": 1},
+		},
+		"suspended is as it shall be": {
+			repos: map[string]*stages{"a": {apply: results(apply.Result{Suspended: "by the configuration"})}, "b": {}},
+			ok:    true, tries: map[string]int{"a": 1, "b": 1},
+		},
+		"a prune that waits for approval": {
+			repos: map[string]*stages{"a": {apply: results(apply.Result{PruneHeld: "3 objects"})}, "b": {}},
+			ok:    true, tries: map[string]int{"a": 1, "b": 1},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repos := []Repo{test.repos["a"].repo("a", apply.System), test.repos["b"].repo("b", apply.System)}
+			if ok := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: test.dryRun, Log: quiet()}); ok != test.ok {
+				t.Errorf("in sync: %v, want %v", ok, test.ok)
+			}
+			for repo, want := range test.tries {
+				if got := test.repos[repo].count(Resolving); got != want {
+					t.Errorf("%s was tried %d times, want %d", repo, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOnceCutShortIsNotInSync(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopping := &stages{apply: func(context.Context) (apply.Result, error) {
+		cancel(errors.New("signal"))
+		return apply.Result{}, nil
+	}}
+	next := &stages{}
+	if Once(ctx, []Repo{stopping.repo("a", apply.System), next.repo("b", apply.System)}, OnceOptions{Observer: &recorder{}, Log: quiet()}) {
+		t.Error("a pass that was cut short calls itself in sync")
+	}
+	if next.count(Resolving) != 0 {
+		t.Error("the next repo was begun")
+	}
+}
+
+func TestOnceFailsWithItsHousekeeping(t *testing.T) {
+	t.Parallel()
+	app := &stages{}
+	forbidden := func(context.Context) error { return errors.New("forbidden") }
+	if Once(t.Context(), []Repo{app.repo("a", apply.Application)}, OnceOptions{Observer: &recorder{}, Housekeeping: forbidden, Log: quiet()}) {
+		t.Error("in sync without its RoleBindings")
+	}
+	if app.count(Applying) != 1 {
+		t.Error("the repo was not tried")
+	}
+}

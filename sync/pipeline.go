@@ -1,0 +1,64 @@
+package sync
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/transform"
+)
+
+// source is where revisions come from.
+type source interface {
+	Resolve(context.Context) (repo.Revision, error)
+	Files(context.Context, repo.Revision) (fs.FS, error)
+	Checkout(ctx context.Context, revision repo.Revision, dir string) error
+}
+
+// transformer makes manifests of a revision's files.
+type transformer interface {
+	Run(context.Context, transform.Input) (transform.Result, error)
+	Close() error
+}
+
+// applier makes the cluster what the manifests say.
+type applier interface {
+	Plan(context.Context, fs.FS, apply.SetRevision) (apply.Plan, error)
+	Apply(context.Context, apply.Plan) (apply.Result, error)
+	Close()
+}
+
+// Pipeline is what takes one repo to one cluster.
+type Pipeline struct {
+	Source      source
+	Transformer transformer
+	Applier     applier
+}
+
+// close gives up what the pipeline holds; its objects stay in the cluster.
+func (p *Pipeline) close() error {
+	p.Applier.Close()
+	return p.Transformer.Close()
+}
+
+// Repo is one entry of the list of repos: what a loop needs to know of it.
+type Repo struct {
+	Name     string
+	URL      string // without credentials
+	Tier     apply.Tier
+	Interval time.Duration
+	// Settings stands for everything else that is configured for the repo: if it
+	// is not deeply equal to what a loop was started with, the loop is restarted.
+	Settings any
+	// Open builds the pipeline. It does not talk to anybody.
+	Open func() (*Pipeline, error)
+}
+
+// Lister reads the list of repos.
+type Lister interface {
+	// Read returns the list, system repos and application repos as they are
+	// listed. An error leaves the last list in force.
+	Read(context.Context) ([]Repo, error)
+}

@@ -1,0 +1,230 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubesync/kubesync/apply"
+)
+
+// PlanText returns for people what a dry run found that a sync would do. With
+// colour it holds ANSI sequences.
+func PlanText(report Report, colour bool) string {
+	p := painter{colour: colour}
+	p.line(bold, "# %s", headline(report))
+	for _, warning := range warnings(report) {
+		p.line(yellow, "  warning: %s", warning)
+	}
+	for _, outcome := range report.Result.Outcomes {
+		p.outcome(outcome)
+	}
+	if report.Err != nil {
+		p.line(red, "  %s failed, so nothing would be applied or pruned:", report.FailedStage)
+		p.problem(report.Err)
+	}
+	p.line(bold, "# %s: %s", report.Repo, planSummary(report))
+	return p.text.String()
+}
+
+// ManifestText returns the objects of a dry run without a cluster as a stream of
+// YAML documents, with what there is to say about them as comments.
+func ManifestText(report Report) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# %s\n", headline(report))
+	for _, warning := range warnings(report) {
+		comment(&text, "warning: "+warning)
+	}
+	for _, o := range report.Result.Outcomes {
+		text.WriteString("---\n")
+		comment(&text, where(o)+remark(o))
+		text.WriteString(o.Diff)
+	}
+	if report.Err != nil {
+		comment(&text, fmt.Sprintf("%s failed, so nothing would be applied:\n%s", report.FailedStage, report.Err))
+	}
+	comment(&text, fmt.Sprintf("%s: %s", report.Repo, planSummary(report)))
+	return text.String()
+}
+
+// comment writes lines as YAML comments.
+func comment(text *strings.Builder, lines string) {
+	for line := range strings.Lines(lines) {
+		text.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+}
+
+// headline names the repo, the revision and where in it the manifests are.
+func headline(report Report) string {
+	text := fmt.Sprintf("%s (%s)", report.Repo, report.Tier)
+	if report.Revision.ID == "" {
+		return text
+	}
+	text += " at " + report.Revision.Short()
+	if report.Revision.Ref != "" {
+		text += " of " + report.Revision.Ref
+	}
+	if report.Revision.Subject != "" {
+		text += fmt.Sprintf(" %q", report.Revision.Subject)
+	}
+	if report.Source.Kind != "" {
+		text += ", manifests from " + report.Source.Kind
+		if report.Source.Dir != "" {
+			text += " (" + report.Source.Dir + ")"
+		}
+	}
+	return text
+}
+
+// warnings returns what a person should look at.
+func warnings(report Report) []string {
+	texts := append([]string{}, report.Notes...)
+	texts = append(texts, report.Result.Warnings...)
+	for _, o := range report.Result.Outcomes {
+		for _, warning := range o.Warnings {
+			texts = append(texts, o.ID.String()+": "+warning)
+		}
+	}
+	return texts
+}
+
+// planSummary counts what would be done, in one line.
+func planSummary(report Report) string {
+	if report.Result.Suspended != "" {
+		return "suspended, nothing would be done: " + report.Result.Suspended
+	}
+	if report.Err != nil {
+		return "failed"
+	}
+	counts := report.Result.Counts()
+	var parts []string
+	for _, action := range apply.Actions() {
+		if counts[action] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[action], planned(action).summary))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if text == "" {
+		text = "no objects"
+	}
+	unverified := 0
+	for _, o := range report.Result.Outcomes {
+		if o.Unverified {
+			unverified++
+		}
+	}
+	if unverified > 0 {
+		text += fmt.Sprintf(" (%d not verified)", unverified)
+	}
+	if report.Result.PruneHeld != "" {
+		text += "; pruning waits: " + report.Result.PruneHeld
+	}
+	return text
+}
+
+// plan is how an action is shown before it is done.
+type plan struct{ mark, verb, summary, colour string }
+
+func planned(action apply.Action) plan {
+	switch action {
+	case apply.Created:
+		return plan{"+", "create", "to create", green}
+	case apply.Configured:
+		return plan{"~", "change", "to change", yellow}
+	case apply.Pruned:
+		return plan{"-", "prune", "to prune", red}
+	case apply.Blocked:
+		return plan{"=", "keep", "to keep", magenta}
+	case apply.Parked:
+		return plan{"?", "park", "parked", magenta}
+	case apply.Refused:
+		return plan{"!", "refuse", "refused", red}
+	case apply.Failed:
+		return plan{"!", "fail", "that would fail", red}
+	}
+	return plan{" ", "leave", "unchanged", ""}
+}
+
+// ANSI sequences.
+const (
+	plain   = "\x1b[0m"
+	bold    = "\x1b[1m"
+	red     = "\x1b[31m"
+	green   = "\x1b[32m"
+	yellow  = "\x1b[33m"
+	magenta = "\x1b[35m"
+	cyan    = "\x1b[36m"
+)
+
+// painter builds a text with or without colour.
+type painter struct {
+	text   strings.Builder
+	colour bool
+}
+
+// line writes one line in a colour; "" for none.
+func (p *painter) line(colour, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if p.colour && colour != "" {
+		line = colour + line + plain
+	}
+	p.text.WriteString(line + "\n")
+}
+
+// outcome writes what would become of an object; what would stay as it is is
+// only counted, unless there is something to say about it.
+func (p *painter) outcome(o apply.Outcome) {
+	if o.Action == apply.Unchanged && why(o) == "" {
+		return
+	}
+	how := planned(o.Action)
+	p.line(how.colour, "  %s %-6s %s%s", how.mark, how.verb, where(o), remark(o))
+	for line := range strings.Lines(o.Diff) {
+		line = strings.TrimSuffix(line, "\n")
+		p.line(diffColour(line), "      %s", line)
+	}
+}
+
+// where names an object and its place in the repo.
+func where(o apply.Outcome) string {
+	if o.Origin.File == "" {
+		return o.ID.String()
+	}
+	return fmt.Sprintf("%s (%s)", o.ID, o.Origin)
+}
+
+// remark says why, and whether the API server confirmed it.
+func remark(o apply.Outcome) string {
+	text := ""
+	if o.Unverified {
+		text = " (not verified)"
+	}
+	if reason := why(o); reason != "" {
+		text += ": " + reason
+	}
+	return text
+}
+
+func diffColour(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	case strings.HasPrefix(line, "@@"):
+		return cyan
+	}
+	return ""
+}
+
+// problem writes an error, each problem in the manifests on a line of its own.
+func (p *painter) problem(err error) {
+	text := err.Error()
+	var problems apply.Problems
+	if errors.As(err, &problems) {
+		text = problems.Error()
+	}
+	for line := range strings.Lines(text) {
+		p.line(red, "    %s", strings.TrimSuffix(line, "\n"))
+	}
+}
