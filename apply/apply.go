@@ -3,7 +3,9 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +27,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return Result{}, err
 	}
 	if s.options.Tier == Application {
-		if err := s.cluster.KeepBindings(ctx); err != nil {
+		if err := s.enterNamespaces(ctx, &plan); err != nil {
 			return Result{}, err
 		}
 	}
@@ -37,6 +39,25 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	return result, s.record(ctx, &plan, result)
+}
+
+// enterNamespaces gives an application repo its rights, and looks at what could
+// not be looked at without them.
+func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
+	if err := s.cluster.KeepBindings(ctx); err != nil {
+		return err
+	}
+	if len(plan.unseen) == 0 {
+		return nil
+	}
+	if err := s.look(ctx, plan); err != nil {
+		return err
+	}
+	if len(plan.unseen) > 0 {
+		return fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
+			LimitedUser, strings.Join(slices.Sorted(maps.Keys(plan.unseen)), ", "), BindingName)
+	}
+	return nil
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.

@@ -214,9 +214,9 @@ func testAbandoned(t *testing.T, w world) {
 	left.sync(configMap(ns, "x"))
 	left.set.Close()
 	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
-	d.Listed([]string{"abandoned-left", "abandoned-heir"})
+	d.Listed([]apply.ListedRepo{{Name: "abandoned-left"}, {Name: "abandoned-heir"}})
 	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
-	d.Listed([]string{"abandoned-heir"})
+	d.Listed([]apply.ListedRepo{{Name: "abandoned-heir"}})
 	heir.want(heir.sync(configMap(ns, "x")), "configured ConfigMap/abandoned/x")
 }
 

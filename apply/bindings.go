@@ -28,8 +28,13 @@ const bindingWait = 5 * time.Second
 // KeepBindings gives LimitedUser the ClusterRole admin in every namespace that is
 // no system namespace and in which some application repo may write, and takes
 // away those bindings of ours that are no longer wanted. Without application
-// repos none is wanted. It deletes nothing that does not carry this daemon's label.
+// repos none is wanted. It deletes nothing that does not carry this daemon's label,
+// and does nothing before Listed has said which repos there are.
 func (c *Cluster) KeepBindings(ctx context.Context) error {
+	repos, known := c.applications()
+	if !known {
+		return nil
+	}
 	live, err := c.listNamespaces(ctx)
 	if err != nil {
 		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
@@ -38,7 +43,7 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keep RoleBindings %s: list them: %w", BindingName, err)
 	}
-	wanted := c.namespacesForApplications(live)
+	wanted := c.namespacesFor(repos, live)
 	var problems []error
 	for _, binding := range present.Items {
 		ns := binding.Namespace
@@ -52,12 +57,13 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 	return errors.Join(append(problems, c.addBindings(ctx, wanted))...)
 }
 
-// namespacesForApplications returns where application repos may write.
-func (c *Cluster) namespacesForApplications(live liveNamespaces) map[string]bool {
+// namespacesFor returns where some of the application repos may write.
+func (c *Cluster) namespacesFor(repos []ListedRepo, live liveNamespaces) map[string]bool {
 	wanted := map[string]bool{}
-	for _, set := range c.applicationSets() {
+	for _, r := range repos {
 		for ns := range live.labels {
-			if live.exists(ns) && !c.isSystem(ns, live) && set.allows(ns) {
+			allowed := listAllows(c.options.Namespaces, ns) && listAllows(r.Namespaces, ns)
+			if allowed && live.exists(ns) && !c.isSystem(ns, live) {
 				wanted[ns] = true
 			}
 		}
@@ -99,14 +105,13 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 // authorizer learns of it by a watch, some milliseconds later. It sees bindings
 // in the order of their creation, so the last one stands for all.
 func (c *Cluster) awaitBinding(ctx context.Context, namespace string) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: LimitedUser,
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "create", Resource: "configmaps",
 		},
 	}}
 	for deadline := time.Now().Add(bindingWait); time.Now().Before(deadline); {
-		answer, err := c.typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := c.asLimited.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil || answer.Status.Allowed {
 			return // if it cannot be asked, the writes themselves will tell
 		}

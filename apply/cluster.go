@@ -35,17 +35,18 @@ type ClusterOptions struct {
 // concurrently.
 type Cluster struct {
 	options   ClusterOptions
-	own       *client // the daemon's own identity
-	limited   *client // impersonates LimitedUser
-	typed     kubernetes.Interface
+	own       *client              // the daemon's own identity
+	limited   *client              // impersonates LimitedUser
+	typed     kubernetes.Interface // the daemon's own identity
+	asLimited kubernetes.Interface // impersonates LimitedUser
 	discovery discovery.DiscoveryInterfaceWithContext
 	writes    chan struct{}
 
 	mu     sync.Mutex // guards what follows
 	kinds  *kinds
 	sets   map[string]*Set
-	claims map[ID]string   // who declares an object: the repo's name
-	listed map[string]bool // the repos of the configuration; nil until it was read
+	claims map[ID]string         // who declares an object: the repo's name
+	listed map[string]ListedRepo // the repos of the configuration; nil until it was read
 }
 
 // NewCluster builds the clients for one API server. It sends nothing: a server
@@ -78,14 +79,15 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 	own, ownErr := newClient(config, transport)
 	limited, limitedErr := newClient(impersonating, impersonatingTransport)
 	typed, typedErr := kubernetes.NewForConfigAndClient(config, transport)
-	if err := errors.Join(ownErr, limitedErr, typedErr); err != nil {
+	asLimited, asLimitedErr := kubernetes.NewForConfigAndClient(impersonating, impersonatingTransport)
+	if err := errors.Join(ownErr, limitedErr, typedErr, asLimitedErr); err != nil {
 		return nil, err
 	}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("build the discovery client: %w", err)
 	}
-	c.own, c.limited, c.typed, c.discovery = own, limited, typed, disco
+	c.own, c.limited, c.typed, c.asLimited, c.discovery = own, limited, typed, asLimited, disco
 	return c, nil
 }
 
@@ -124,12 +126,21 @@ func (c *Cluster) write(ctx context.Context, do func() error) error {
 	return do()
 }
 
+// ListedRepo is what the cluster needs to know of a repo in the configuration,
+// whether it is being synced yet or not.
+type ListedRepo struct {
+	Name       string
+	Tier       Tier
+	Namespaces []string // the only ones it writes in; nil for all
+}
+
 // Listed tells which repos the configuration names. The objects of one that it
 // names no more are abandoned: another repo that declares them takes them over.
-func (c *Cluster) Listed(repos []string) {
-	listed := make(map[string]bool, len(repos))
-	for _, name := range repos {
-		listed[name] = true
+// Until it has been called nothing counts as abandoned, and KeepBindings does nothing.
+func (c *Cluster) Listed(repos []ListedRepo) {
+	listed := make(map[string]ListedRepo, len(repos))
+	for _, r := range repos {
+		listed[r.Name] = r
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +151,8 @@ func (c *Cluster) Listed(repos []string) {
 func (c *Cluster) isListed(name string) (listed, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listed[name], c.listed != nil
+	_, listed = c.listed[name]
+	return listed, c.listed != nil
 }
 
 // register makes a set known; a set of the same name is replaced.
@@ -208,15 +220,14 @@ func (c *Cluster) setByID(id string) (*Set, bool) {
 	return nil, false
 }
 
-// applicationSets returns the sets of the application tier.
-func (c *Cluster) applicationSets() []*Set {
+// applications returns the application repos of the configuration, if it is known.
+func (c *Cluster) applications() (repos []ListedRepo, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found []*Set
-	for _, s := range c.sets {
-		if s.options.Tier == Application {
-			found = append(found, s)
+	for _, r := range c.listed {
+		if r.Tier == Application {
+			repos = append(repos, r)
 		}
 	}
-	return found
+	return repos, c.listed != nil
 }

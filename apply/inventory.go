@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,15 +43,23 @@ func (m member) suspended(declared map[string]string) bool {
 	return inGit || !m.applies(suspendAnnotation)
 }
 
+// inventory is what is known of labelled live objects.
+type inventory struct {
+	mu      sync.Mutex // guards what follows while it is filled
+	members map[ID]member
+	// unseen are namespaces that an application repo has no right to look at yet:
+	// its RoleBinding is still to come.
+	unseen map[string]bool
+}
+
 // inventory finds every labelled object of the kinds, whichever set it belongs
-// to: one list of metadata per kind, some at a time. It returns the kinds that
-// are not served at all; those have no objects.
-func (c *Cluster) inventory(ctx context.Context, k *kinds, wanted map[schema.GroupKind]bool) (map[ID]member, error) {
-	var mu sync.Mutex
-	found := map[ID]member{}
+// to: one list of metadata per kind, some at a time. A kind that is not served
+// has no objects.
+func (s *Set) inventory(ctx context.Context, k *kinds, in scope) (*inventory, error) {
+	found := &inventory{members: map[ID]member{}, unseen: map[string]bool{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	for gk := range wanted {
+	for gk := range in.kinds {
 		served, known := k.lookup(gk)
 		if !known {
 			if err := k.groupUnreachable(gk.Group); err != nil {
@@ -59,15 +68,47 @@ func (c *Cluster) inventory(ctx context.Context, k *kinds, wanted map[schema.Gro
 			continue
 		}
 		group.Go(func() error {
-			return c.own.listMetadata(ctx, served.GVR, "", partOfLabel, func(meta *metav1.PartialObjectMetadata) {
-				m := newMember(gk, served.GVR, meta)
-				mu.Lock()
-				defer mu.Unlock()
-				found[m.ID] = m
-			})
+			err := s.cluster.own.listMetadata(ctx, served.GVR, "", partOfLabel, found.visit(gk, served.GVR))
+			if apierrors.IsForbidden(err) && s.options.Tier == Application {
+				return s.inventoryByNamespace(ctx, gk, served.GVR, in.namespaces, found)
+			}
+			return err
 		})
 	}
 	return found, group.Wait()
+}
+
+// inventoryByNamespace looks where an application repo has objects, with the
+// rights that it has there: a daemon without cluster-admin may not look at all
+// namespaces at once.
+func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr schema.GroupVersionResource, namespaces map[string]bool, found *inventory) error {
+	for ns := range namespaces {
+		err := s.client.listMetadata(ctx, gvr, ns, partOfLabel, found.visit(gk, gvr))
+		switch {
+		case apierrors.IsForbidden(err):
+			found.overlook(ns)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// visit adds an object.
+func (i *inventory) visit(gk schema.GroupKind, gvr schema.GroupVersionResource) func(*metav1.PartialObjectMetadata) {
+	return func(meta *metav1.PartialObjectMetadata) {
+		m := newMember(gk, gvr, meta)
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.members[m.ID] = m
+	}
+}
+
+// overlook notes that a namespace could not be looked at.
+func (i *inventory) overlook(namespace string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unseen[namespace] = true
 }
 
 // newMember reduces metadata to what is needed of it.

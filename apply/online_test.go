@@ -25,8 +25,9 @@ import (
 // world is a real cluster and one daemon's view of it.
 type world struct {
 	*apply.Cluster
-	config *rest.Config
-	typed  kubernetes.Interface
+	servers *cluster.Cluster
+	config  *rest.Config
+	typed   kubernetes.Interface
 }
 
 // parents is where the tests' parents live.
@@ -36,8 +37,9 @@ const parents = "kube-system"
 // and namespaces of its own.
 func newWorld(t *testing.T) world {
 	t.Helper()
-	config := cluster.Start(t, cluster.WithControllers).Config()
-	return world{Cluster: daemon(t, config, "kubesync"), config: config, typed: kubernetes.NewForConfigOrDie(config)}
+	servers := cluster.Start(t, cluster.WithControllers)
+	config := servers.Config()
+	return world{Cluster: daemon(t, config, "kubesync"), servers: servers, config: config, typed: kubernetes.NewForConfigOrDie(config)}
 }
 
 // daemon is a kubesync that holds the named Lease.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -45,14 +47,13 @@ func (c *Cluster) ownerOf(ctx context.Context, id string) (owner, error) {
 	if set, here := c.setByID(id); here {
 		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed()}, nil
 	}
-	parents, err := c.typed.CoreV1().ConfigMaps("").List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel + "=" + id, Limit: 1})
+	found, err := c.findParent(ctx, id)
 	if err != nil {
-		return owner{}, fmt.Errorf("look for the parent of %s: %w", id, err)
+		return owner{}, err
 	}
-	if len(parents.Items) == 0 {
+	if found == nil {
 		return owner{parent: id}, nil
 	}
-	found := parents.Items[0]
 	theirs := owner{parent: found.Namespace + "/" + found.Name}
 	ours := found.Namespace == c.options.OwnNamespace && found.Annotations[toolingAnnotation] == parentTooling &&
 		found.Data[dataWriter] == c.options.Writer
@@ -61,4 +62,20 @@ func (c *Cluster) ownerOf(ctx context.Context, id string) (owner, error) {
 		theirs.repo, theirs.released = name, known && !listed
 	}
 	return theirs, nil
+}
+
+// findParent finds an apply set's parent: in our own namespace, or elsewhere as
+// far as we may look. It returns nil if there is none to be found.
+func (c *Cluster) findParent(ctx context.Context, id string) (*corev1.ConfigMap, error) {
+	for _, ns := range []string{c.options.OwnNamespace, metav1.NamespaceAll} {
+		parents, err := c.typed.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel + "=" + id, Limit: 1})
+		switch {
+		case apierrors.IsForbidden(err) && ns == metav1.NamespaceAll:
+		case err != nil:
+			return nil, fmt.Errorf("look for the parent of %s: %w", id, err)
+		case len(parents.Items) > 0:
+			return &parents.Items[0], nil
+		}
+	}
+	return nil, nil
 }

@@ -82,6 +82,10 @@ func (p parent) kinds() map[schema.GroupKind]bool {
 	return parseGroupKinds(p.annotation(groupKindsAnnotation))
 }
 
+// namespaces returns the namespaces, besides the parent's own, in which the set
+// may have members.
+func (p parent) namespaces() []string { return splitList(p.annotation(additionalNamespacesAnnotation)) }
+
 // suspended tells whether a person has stopped the set.
 func (p parent) suspended() bool { return p.annotation(suspendAnnotation) == "true" }
 
@@ -107,12 +111,7 @@ func scopeOf(ids []ID) scope {
 // all that it names already, and puts our Lease on it. It comes before the first
 // write, so that a crash at any moment leaves nothing the parent does not name.
 func (s *Set) widen(ctx context.Context, plan *Plan) error {
-	wider := scopeOf(idsOf(plan.objects))
-	maps.Copy(wider.kinds, plan.parent.kinds())
-	for _, ns := range splitList(plan.parent.annotation(additionalNamespacesAnnotation)) {
-		wider.namespaces[ns] = true
-	}
-	return s.saveParent(ctx, plan, wider, map[string]string{dataWriter: s.cluster.options.Writer})
+	return s.saveParent(ctx, plan, plan.scope(), map[string]string{dataWriter: s.cluster.options.Writer})
 }
 
 // saveParent writes the plan's parent with a scope and some of its data, unless

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,13 +26,15 @@ type Plan struct {
 	Revision SetRevision
 	Warnings []string // about the manifests, for a person
 
-	objects []Object // to be applied, checked and prepared
-	held    []Outcome
-	kinds   *kinds
-	live    liveNamespaces
-	parent  parent
-	members map[ID]member // labelled live objects of the kinds in use, of any set
-	leaving []member      // this set's members that are declared no more
+	objects  []Object // to be applied, checked and prepared
+	held     []Outcome
+	declared map[ID]bool // all that the revision declares, parked or not
+	kinds    *kinds
+	live     liveNamespaces
+	parent   parent
+	members  map[ID]member   // labelled live objects of the kinds in use, of any set
+	unseen   map[string]bool // namespaces that could not be looked at yet
+	leaving  []member        // this set's members that are declared no more
 }
 
 // Plan loads and checks a revision's manifests and compares them with what the
@@ -59,11 +62,20 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
-	if plan.members, err = s.cluster.inventory(ctx, plan.kinds, kindsInUse(plan)); err != nil {
-		return Plan{}, fmt.Errorf("find the set's live objects: %w", err)
+	plan.declared = declaredBy(checked)
+	return plan, s.look(ctx, &plan)
+}
+
+// look finds the live objects of the kinds in use, and which of the set's are
+// declared no more.
+func (s *Set) look(ctx context.Context, plan *Plan) error {
+	found, err := s.inventory(ctx, plan.kinds, plan.scope())
+	if err != nil {
+		return fmt.Errorf("find the set's live objects: %w", err)
 	}
-	plan.leaving = s.leaving(plan, checked)
-	return plan, nil
+	plan.members, plan.unseen = found.members, found.unseen
+	plan.leaving = s.leaving(*plan)
+	return nil
 }
 
 // kindsFor returns discovery that is no older than the question whether the
@@ -120,18 +132,18 @@ func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Ob
 	return housed, parked
 }
 
-// kindsInUse are the kinds in which the set has or is to have objects.
-func kindsInUse(plan Plan) map[schema.GroupKind]bool {
-	wanted := plan.parent.kinds()
-	for _, o := range plan.objects {
-		wanted[o.ID().GroupKind()] = true
+// scope is where the set has or is to have objects.
+func (p Plan) scope() scope {
+	in := scopeOf(idsOf(p.objects))
+	maps.Copy(in.kinds, p.parent.kinds())
+	for _, ns := range p.parent.namespaces() {
+		in.namespaces[ns] = true
 	}
-	return wanted
+	return in
 }
 
-// leaving finds the set's members that the revision declares no more, and that
-// kubesync itself has written. What is parked is still declared.
-func (s *Set) leaving(plan Plan, checked Checked) []member {
+// declaredBy returns what a revision declares. What is parked is declared too.
+func declaredBy(checked Checked) map[ID]bool {
 	declared := map[ID]bool{}
 	for _, o := range checked.Objects {
 		declared[o.ID()] = true
@@ -139,9 +151,15 @@ func (s *Set) leaving(plan Plan, checked Checked) []member {
 	for _, p := range checked.Parked {
 		declared[p.ID] = true
 	}
+	return declared
+}
+
+// leaving finds the set's members that the revision declares no more, and that
+// kubesync itself has written.
+func (s *Set) leaving(plan Plan) []member {
 	var found []member
 	for id, m := range plan.members {
-		if m.Set == s.id && m.Applied && !declared[id] {
+		if m.Set == s.id && m.Applied && !plan.declared[id] {
 			found = append(found, m)
 		}
 	}

@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -216,68 +215,5 @@ func testProblems(t *testing.T, w world) {
 	}
 	if live := w.getConfigMap(t, ns, "a"); keys(live.Data) != "always" || w.getConfigMap(t, ns, "b") == nil {
 		t.Error("a revision with a broken file was applied or pruned")
-	}
-}
-
-func TestLimitedTier(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	ns := w.namespace(t, "apps")
-	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = apply.Application, ns }
-	r := w.newRepo(t, "app", limited)
-	r.want(r.sync(configMap(ns, "a")), "created ConfigMap/apps/a")
-	if _, err := w.typed.RbacV1().RoleBindings(ns).Get(t.Context(), apply.BindingName, metav1.GetOptions{}); err != nil {
-		t.Errorf("the RoleBinding for application repos: %v", err)
-	}
-	if bindings, err := w.typed.RbacV1().RoleBindings("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kubesync"}); err != nil || len(bindings.Items) > 0 {
-		t.Errorf("application repos have rights in a system namespace: %v %v", bindings, err)
-	}
-	if _, err := r.try("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\n"); err == nil || !strings.Contains(err.Error(), "Unprivileged repo requires privilege") {
-		t.Errorf("a cluster-scoped object of an application repo: %v", err)
-	}
-	// What the gate lets through because it cannot know better, RBAC refuses.
-	r.want(r.sync(configMap(ns, "a"), "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: apps}\nspec: {hard: {pods: 1}}\n"),
-		"unchanged ConfigMap/apps/a", "failed ResourceQuota/apps/q")
-	r.set.Close()
-	if err := w.KeepBindings(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if bindings, err := w.typed.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kubesync"}); err != nil || len(bindings.Items) > 0 {
-		t.Errorf("RoleBindings that nobody wants are still there: %v %v", bindings, err)
-	}
-}
-
-func TestDryRun(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	ns := w.namespace(t, "dry")
-	r := w.newRepo(t, "dry")
-	secret := func(value string) string {
-		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: dry}\nstringData: {password: %s}\n", value)
-	}
-	r.sync(configMap(ns, "a"), configMap(ns, "gone"), secret("hunter2"))
-	plan, err := r.plan(configMap(ns, "a", "new=1"), configMap(ns, "b"), secret("hunter3"), configMap("later", "c"),
-		"apiVersion: v1\nkind: Namespace\nmetadata: {name: later}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.set.DryRun(t.Context(), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.want(result, "configured ConfigMap/dry/a", "created ConfigMap/dry/b", "configured Secret/dry/s",
-		"created ConfigMap/later/c", "created Namespace/later", "pruned ConfigMap/dry/gone")
-	if diff := outcome(t, result, "ConfigMap/dry/a").Diff; !strings.Contains(diff, "+  new: \"1\"") {
-		t.Errorf("diff:\n%s", diff)
-	}
-	if diff := outcome(t, result, "Secret/dry/s").Diff; !strings.Contains(diff, "password") ||
-		slices.ContainsFunc([]string{"hunter", "aHVudGVy"}, func(s string) bool { return strings.Contains(diff, s) }) {
-		t.Errorf("a Secret's diff must show that it changes and not to what:\n%s", diff)
-	}
-	if !outcome(t, result, "ConfigMap/later/c").Unverified {
-		t.Error("an object in a Namespace that is still to come counts as verified")
-	}
-	if w.getConfigMap(t, ns, "b") != nil || w.getConfigMap(t, ns, "gone") == nil || keys(w.getConfigMap(t, ns, "a").Data) != "always" {
-		t.Error("a dry run wrote to the cluster")
 	}
 }
