@@ -1,0 +1,323 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/test/cluster"
+)
+
+// candidate is a process that wants to be the one writer.
+type candidate struct {
+	*Lease
+	began chan time.Time // when it became the writer
+	ended chan time.Time // when it had stopped writing
+	stop  context.CancelFunc
+	gone  chan struct{} // closed when Run has returned
+}
+
+// quick is a timing that keeps the proportions of the default one.
+func quick() LeaseTiming {
+	return LeaseTiming{Duration: 5 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond, Poll: 200 * time.Millisecond}
+}
+
+func newCandidate(t *testing.T, config *rest.Config, name, identity string, timing LeaseTiming) *candidate {
+	t.Helper()
+	lease, err := NewLease(LeaseOptions{
+		Config: config, Namespace: "kube-system", Name: name, Identity: identity, UserAgent: "kubesync/test", Timing: timing, Log: quiet(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &candidate{Lease: lease, began: make(chan time.Time, 10), ended: make(chan time.Time, 10)}
+}
+
+// run has the candidate stand by until the test ends.
+func (c *candidate) run(t *testing.T, writers *atomic.Int32) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	c.stop, c.gone = stop, make(chan struct{})
+	go func() {
+		defer close(c.gone)
+		c.Run(ctx, func(writing context.Context) {
+			if writers.Add(1) > 1 {
+				t.Errorf("%s became the writer while another was", c.options.Identity)
+			}
+			c.began <- time.Now()
+			<-writing.Done()
+			time.Sleep(100 * time.Millisecond) // a write in flight takes its time
+			writers.Add(-1)
+			c.ended <- time.Now()
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-c.gone
+	})
+}
+
+// await waits for an event of a candidate.
+func await(t *testing.T, what string, event <-chan time.Time) time.Time {
+	t.Helper()
+	select {
+	case at := <-event:
+		return at
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: not within a minute", what)
+		return time.Time{}
+	}
+}
+
+// awaitStandby waits until a candidate has seen who holds the lease.
+func awaitStandby(t *testing.T, c *candidate, holder string) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		leading, seen := c.Leading()
+		if !leading && seen == holder {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s does not see that %s holds the lease", c.options.Identity, holder)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func TestLease(t *testing.T) {
+	t.Parallel()
+	server := cluster.Start(t)
+	clients := kubernetes.NewForConfigOrDie(server.Config())
+
+	t.Run("a standby takes over within 2 s of a clean stop", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		a := newCandidate(t, server.Config(), "clean", "a", DefaultLeaseTiming())
+		b := newCandidate(t, server.Config(), "clean", "b", DefaultLeaseTiming())
+		a.run(t, &writers)
+		await(t, "a leads", a.began)
+		b.run(t, &writers)
+		awaitStandby(t, b, "a")
+		a.stop()
+		stopped := await(t, "a stops", a.ended)
+		took := await(t, "b leads", b.began).Sub(stopped)
+		t.Logf("taken over after %s", took)
+		if took > 4*time.Second { // twice the promise, for a busy machine
+			t.Errorf("b took over %s after a stopped", took)
+		}
+	})
+
+	t.Run("a standby takes over within 30 s of a crash, the crashed one is a writer no more", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		cut := &cable{}
+		a := newCandidate(t, cut.config(server.Config()), "crash", "a", DefaultLeaseTiming())
+		b := newCandidate(t, server.Config(), "crash", "b", DefaultLeaseTiming())
+		a.run(t, &writers)
+		await(t, "a leads", a.began)
+		b.run(t, &writers)
+		awaitStandby(t, b, "a")
+		cut.cut.Store(true)
+		crashed := time.Now()
+		stopped := await(t, "a notices", a.ended)
+		took := await(t, "b leads", b.began).Sub(crashed)
+		t.Logf("a stopped writing after %s, taken over after %s", stopped.Sub(crashed), took)
+		if took > 30*time.Second {
+			t.Errorf("b took over %s after a crashed", took)
+		}
+		if a.mayWrite() {
+			t.Error("a may still write")
+		}
+	})
+
+	t.Run("a lease taken away by force stops the writer at once", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		a := newCandidate(t, server.Config(), "stolen", "a", DefaultLeaseTiming())
+		a.run(t, &writers)
+		await(t, "a leads", a.began)
+		leases := clients.CoordinationV1().Leases("kube-system")
+		// The holder renews all the time: be quicker once.
+		for {
+			lease, err := leases.Get(t.Context(), "stolen", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			thief := "thief"
+			lease.Spec.HolderIdentity = &thief
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+			if _, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err == nil {
+				break
+			}
+		}
+		stolen := time.Now()
+		took := await(t, "a stops", a.ended).Sub(stolen)
+		t.Logf("stopped writing after %s", took)
+		if took > 8*time.Second { // the elector alone would take RenewDeadline and more
+			t.Errorf("a went on writing for %s", took)
+		}
+		await(t, "a takes over from the thief, which never renews", a.began)
+	})
+
+	t.Run("a deleted lease is made anew", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		a := newCandidate(t, server.Config(), "deleted", "a", quick())
+		a.run(t, &writers)
+		await(t, "a leads", a.began)
+		leases := clients.CoordinationV1().Leases("kube-system")
+		if err := leases.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(time.Minute)
+		for {
+			lease, err := leases.Get(t.Context(), "deleted", metav1.GetOptions{})
+			if err == nil && *lease.Spec.HolderIdentity == "a" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the lease did not come back: %v", err)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if len(a.ended) != 0 {
+			t.Error("the writer stopped though nobody else took the lease")
+		}
+	})
+
+	t.Run("once names the holder that does not give way", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		a := newCandidate(t, server.Config(), "once", "the-daemon", quick())
+		a.run(t, &writers)
+		await(t, "a leads", a.began)
+		b := newCandidate(t, server.Config(), "once", "b", quick())
+		err := b.Once(t.Context(), time.Second, func(context.Context) { t.Error("b wrote without the lease") })
+		var held *HeldError
+		if !errors.As(err, &held) || held.Holder != "the-daemon" || !strings.Contains(err.Error(), "the-daemon") {
+			t.Errorf("got %v, want an error that names the holder", err)
+		}
+		a.stop()
+		<-a.gone
+		wrote := false
+		if err := b.Once(t.Context(), 30*time.Second, func(context.Context) { wrote = true }); err != nil || !wrote {
+			t.Errorf("after the holder stopped: %v, wrote %v", err, wrote)
+		}
+		lease, err := clients.CoordinationV1().Leases("kube-system").Get(t.Context(), "once", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity != nil {
+			t.Errorf("the lease was not released: %v, %v", lease, err)
+		}
+	})
+
+	t.Run("once tells what the API server said", func(t *testing.T) {
+		t.Parallel()
+		nobody, err := server.User("nobody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newCandidate(t, nobody.Config(), "forbidden", "b", quick())
+		err = b.Once(t.Context(), time.Second, func(context.Context) { t.Error("b wrote without the lease") })
+		if err == nil || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("got %v, want the API server's refusal", err)
+		}
+	})
+
+	t.Run("the fence lets writes through only under the lease", func(t *testing.T) {
+		t.Parallel()
+		a := newCandidate(t, server.Config(), "fence", "a", quick())
+		config := rest.CopyConfig(server.Config())
+		config.Wrap(a.Fence)
+		fenced := kubernetes.NewForConfigOrDie(config).CoordinationV1().Leases("default")
+		write := func(ctx context.Context) error {
+			return fenced.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		}
+		if _, err := fenced.List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Errorf("reading without the lease: %v", err)
+		}
+		if err := write(t.Context()); err == nil || !strings.Contains(err.Error(), "does not hold Lease kube-system/fence") {
+			t.Errorf("writing without the lease: %v, want a refusal", err)
+		}
+		err := a.Once(t.Context(), 30*time.Second, func(ctx context.Context) {
+			if err := write(ctx); err != nil {
+				t.Errorf("writing under the lease: %v", err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(t.Context()); err == nil {
+			t.Error("writing after the lease was given back is let through")
+		}
+	})
+
+	t.Run("many candidates, one writer at a time", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		var all sync.WaitGroup
+		for _, identity := range []string{"a", "b", "c", "d"} {
+			c := newCandidate(t, server.Config(), "many", identity, quick())
+			all.Go(func() {
+				err := c.Once(t.Context(), time.Minute, func(context.Context) {
+					if writers.Add(1) > 1 {
+						t.Errorf("%s is not the only writer", identity)
+					}
+					time.Sleep(300 * time.Millisecond)
+					writers.Add(-1)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestLeaseThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	server := cluster.Start(t)
+	var writers atomic.Int32
+	a := newCandidate(t, server.Config(), "outage", "a", quick())
+	a.run(t, &writers)
+	await(t, "a leads", a.began)
+	server.FreezeAPIServer()
+	await(t, "a stops when it cannot renew", a.ended)
+	if a.mayWrite() {
+		t.Error("a may write during the outage")
+	}
+	server.ThawAPIServer()
+	await(t, "a leads again", a.began)
+}
+
+// cable is a connection that can be cut for good.
+type cable struct{ cut atomic.Bool }
+
+func (c *cable) config(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cableEnd{c, next} })
+	return config
+}
+
+type cableEnd struct {
+	*cable
+	next http.RoundTripper
+}
+
+func (c cableEnd) RoundTrip(request *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
+	return c.next.RoundTrip(request)
+}
