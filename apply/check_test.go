@@ -208,6 +208,10 @@ func TestGateKinds(t *testing.T) {
 					t.Errorf("%s: got %v", name, err)
 				}
 			}
+			_, err = Check(objectsOf(t, podOf(kind, "{containers: [{name: c, env: [{name: PIN, value: 271828}]}]}")), rules)
+			if err == nil || !strings.HasSuffix(err.Error(), "spec.containers.env.value holds number where string belongs") {
+				t.Errorf("a variable that is a number: got %v", err)
+			}
 			if _, err := Check(objectsOf(t, podOf(kind, "{hostNetwork: true}")), Rules{}); err != nil {
 				t.Errorf("a system repo is refused a pod: %v", err)
 			}

@@ -1,11 +1,14 @@
 package apply
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 )
 
 // podTemplatePath returns where the objects of a kind hold their pod template;
@@ -40,17 +43,25 @@ func podTemplate(object map[string]any, kind schema.GroupKind) map[string]any {
 	return mapAt(object, path...)
 }
 
-// typedPodTemplate converts an object's pod template.
+// typedPodTemplate converts an object's pod template. Its errors show no values:
+// what is wrong may be a password without quotes.
 func typedPodTemplate(object map[string]any, kind schema.GroupKind) (*corev1.PodTemplateSpec, error) {
 	template := podTemplate(object, kind)
 	if template["spec"] == nil {
-		return nil, fmt.Errorf("it has no pod spec")
+		return nil, errors.New("it has no pod spec")
 	}
-	typed := &corev1.PodTemplateSpec{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, typed); err != nil {
+	text, err := json.Marshal(template)
+	if err != nil {
 		return nil, err
 	}
-	return typed, nil
+	typed := &corev1.PodTemplateSpec{}
+	err = kjson.UnmarshalCaseSensitivePreserveInts(text, typed)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		got, _, _ := strings.Cut(wrong.Value, " ") // behind the type comes the value
+		return nil, fmt.Errorf("%s holds %s where %s belongs", wrong.Field, got, wrong.Type)
+	}
+	return typed, err
 }
 
 // containerLists names the fields of a pod spec that hold containers.

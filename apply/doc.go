@@ -1,0 +1,66 @@
+// Package apply makes a cluster what a repo's manifests say: files become
+// objects, objects are checked and prepared, and what is left is written. It is
+// in two halves. The first, described here, needs no cluster and never talks to
+// one; it is a chain of plain values, each stage tested alone:
+//
+//	fs.FS --Loader.Load--> Loaded --Check(Rules)--> Checked
+//
+// # Loading
+//
+// A file holds any number of YAML or JSON documents, and lists, which are taken
+// apart. Values mean what they mean to kubectl, because the same libraries read
+// them (YAML 1.1 by way of sigs.k8s.io/yaml, JSON by way of sigs.k8s.io/json), and
+// documents are separated where kubectl separates them; a fuzz test holds both
+// against each other. We differ where kubectl would lose something without a
+// word: a key that stands twice in a mapping is a problem, and behind the end
+// marker "..." the next document begins. Those libraries tell no lines, so
+// go.yaml.in/yaml/v3 finds the places of list items and of mistakes.
+//
+// A document with neither apiVersion nor kind is no Kubernetes object and is
+// skipped. A namespace on a cluster-scoped object is left out with a warning, as
+// kubectl leaves it out.
+//
+// Parsed files are remembered by the hash of their content, for as long as the
+// last Load saw them. Objects of a Loader are therefore shared and never changed:
+// Check works on copies.
+//
+// # Problems
+//
+// Nothing is found out one by one: Load and Check report everything that is wrong
+// as Problems, each with file, line and object. Any problem means that nothing is
+// written and nothing pruned, because a set that is half understood cannot tell
+// what has left it. Load returns what it could read beside its error, so that
+// JoinProblems can put what Check finds into the same report. A problem that is
+// Refused is no mistake of the manifest: the configuration forbids the object.
+//
+// What parsers quote from a file never reaches an error, since the text that does
+// not parse may be a password.
+//
+// # The application tier
+//
+// Check refuses what an application repo may not declare: what lives in a system
+// namespace or in none, the RoleBinding that gives these repos their rights, and
+// pods that Pod Security's level baseline forbids, in whichever kind they are
+// wrapped. It judges what will be sent, and refuses what it cannot judge. This is
+// courtesy, not the boundary: it says early and clearly what the API server would
+// refuse anyway, because every request for such a repo is made as a user who has
+// rights in its namespaces only. Pods that a repo's own controllers make are never
+// seen here; the label pod-security.kubernetes.io/enforce on the namespace is what
+// stops them.
+//
+// # Preparing
+//
+// What is sent differs from what is written in git where git would harm: metadata
+// that only the server sets is dropped, and so are status (where it is a
+// subresource), the last-applied annotation and a foreign apply set's label;
+// stringData of a Secret becomes data, since ownership of stringData says nothing
+// about data; a variable that a container sets twice keeps its last value, as the
+// kubelet would read it. The annotation kubesync.io/ignore leaves out fields that
+// somebody else shall own. Annotations under kubesync.io/ are held against what
+// exists: a slip in one that protects an object from pruning must not go unnoticed.
+//
+// # Showing
+//
+// Diff and Manifest are for people: without what servers write, and without the
+// values of Secrets, of which only a change is visible.
+package apply
