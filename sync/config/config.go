@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -71,7 +72,7 @@ func Load() (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return build(env, host{pod: findPod(env.PodNamespace), listFile: defaultListFile})
+	return build(env, host{pod: findPod(env.PodNamespace, serviceAccountNamespace), listFile: defaultListFile})
 }
 
 // defaultListFile is where a Deployment may mount the list without setting CONFIG.
@@ -275,7 +276,9 @@ func (b *builder) writes() {
 	b.to.InPod = b.host.pod.inside
 	b.to.OwnNamespace = cmp.Or(b.env.PodNamespace, b.host.pod.namespace, defaultOwnNamespace)
 	parse(b.mistakes, "POD_NAMESPACE", b.to.OwnNamespace, parseNamespace)
-	b.to.SystemNamespaces = append(b.to.SystemNamespaces, b.to.OwnNamespace)
+	if !slices.Contains(b.to.SystemNamespaces, b.to.OwnNamespace) {
+		b.to.SystemNamespaces = append(b.to.SystemNamespaces, b.to.OwnNamespace)
+	}
 }
 
 // serving reads what is served to the outside.

@@ -135,7 +135,7 @@ func parseCurlSeconds(flag, text string, byDefault time.Duration) (time.Duration
 	duration, err := time.ParseDuration(text + "s")
 	switch {
 	case err != nil || duration < 0:
-		return 0, fmt.Errorf("%s: %q is not a number of seconds", flag, text)
+		return 0, fmt.Errorf("the value of %s is no number of seconds", flag)
 	case duration == 0:
 		return byDefault, nil
 	default:
@@ -160,7 +160,7 @@ func parseProxy(text string) (*url.URL, error) {
 		}
 	case "https":
 	default:
-		return nil, fmt.Errorf("%q is not supported: want http, https, socks5 or socks5h", proxy.Scheme)
+		return nil, errors.New("its scheme is none of http, https, socks5 and socks5h")
 	}
 	return proxy, nil
 }

@@ -59,7 +59,7 @@ type environment struct {
 	PruneLimit string `envconfig:"PRUNE_LIMIT" default:"50%" desc:"How much of a set one revision may prune without approval: a share of its live objects ('50%', looked at only when more than 10 objects would go) or a number of objects ('20')."`
 	Drift      string `envconfig:"DRIFT" default:"correct" desc:"What to do about a change that somebody else makes to an object: 'correct' it at once, 'report' it only, or put it back at the next 'interval'."`
 
-	Namespaces       string `envconfig:"NAMESPACES" auto:"all" desc:"The only namespaces in which objects may be created, changed or deleted, separated by commas or white space. The Namespace objects of these names are the only cluster-scoped Namespaces that may be written."`
+	Namespaces       string `envconfig:"NAMESPACES" auto:"all" desc:"The only namespaces in which objects may be created, changed or deleted, separated by commas or white space; of the Namespace objects only their own are. Besides them, kubesync writes nothing but its ConfigMaps and Leases."`
 	SystemNamespaces string `envconfig:"SYSTEM_NAMESPACES" default:"kube-system,kube-public,kube-node-lease" desc:"Namespaces that are closed to application repos. The namespace of kubesync itself and those labelled 'kubesync.io/tier: system' always are."`
 
 	ApplyConcurrency string `envconfig:"APPLY_CONCURRENCY" default:"16" desc:"Writes that are under way at the same time in one cluster: 1 to 256."`
@@ -75,7 +75,7 @@ type environment struct {
 	LogFormat string `envconfig:"LOG_FORMAT" default:"auto" desc:"'console' for people, 'json' for machines, 'auto' for the former on a terminal and the latter elsewhere."`
 	Debug     truth  `envconfig:"DEBUG" default:"off" desc:"The same as 'LOG_LEVEL=debug'."`
 
-	PodNamespace string `envconfig:"POD_NAMESPACE" auto:"the namespace of the ServiceAccount, else 'kube-system'" desc:"The namespace of kubesync itself: where it keeps its Leases and what it knows of each repo. Set from the pod's 'metadata.namespace'."`
+	PodNamespace string `envconfig:"POD_NAMESPACE" auto:"the namespace of the ServiceAccount, else 'kube-system'" desc:"The namespace of kubesync itself: where it keeps its Leases and what it knows of each repo. A Deployment sets it from 'metadata.namespace'."`
 }
 
 // truth is a truth value as the shell script read it: empty, 0, false, no and off
@@ -122,6 +122,11 @@ func (e *environment) fill() {
 	}
 }
 
+// Notes is what holds for all variables; code stands between single quotes.
+const Notes = "A variable that is set to an empty text counts as unset. Of truth values, an empty text, '0', 'false', 'no' and 'off' " +
+	"(in any case of letters) mean off, and everything else means on. " +
+	"All mistakes are reported together at start, with exit status 2."
+
 // Variable describes one environment variable for its reader. In Default and
 // Meaning, code stands between single quotes.
 type Variable struct {
@@ -166,6 +171,10 @@ func OwnVariables() []string {
 
 // Usage writes the variables as plain text, for a terminal of 100 columns.
 func Usage(w io.Writer) error {
+	notes := strings.Join(wrap(Notes, 98), "\n") + "\n\n"
+	if _, err := io.WriteString(w, notes); err != nil {
+		return fmt.Errorf("print the environment variables: %w", err)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, variable := range Variables() {
 		meaning := variable.Meaning

@@ -23,12 +23,12 @@ type pod struct {
 
 // findPod looks whether the process runs in a pod. A pod's environment always holds
 // the address of its API server, whether or not it may use a ServiceAccount.
-func findPod(podNamespace string) pod {
+func findPod(podNamespace, namespaceFile string) pod {
 	var found pod
 	if _, err := rest.InClusterConfig(); err == nil {
 		found.inCluster = rest.InClusterConfig
 	}
-	file, err := os.ReadFile(serviceAccountNamespace)
+	file, err := os.ReadFile(namespaceFile)
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" && err != nil {
 		return found
 	}

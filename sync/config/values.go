@@ -93,8 +93,15 @@ func parseLogLevel(text string) (zerolog.Level, error) {
 // isSeparator tells what stands between the elements of a list.
 func isSeparator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
-// splitList returns the elements of a list, nil if there are none.
-func splitList(text string) []string { return strings.FieldsFunc(text, isSeparator) }
+// splitList returns the elements of a list, nil if there are none: nil and empty are
+// not the same where a list says what is allowed.
+func splitList(text string) []string {
+	elements := strings.FieldsFunc(text, isSeparator)
+	if len(elements) == 0 {
+		return nil
+	}
+	return elements
+}
 
 // parseNamespaces reads a list of namespaces; nil stands for an empty one.
 func parseNamespaces(text string) ([]string, error) {
@@ -111,7 +118,7 @@ func parseNamespaces(text string) ([]string, error) {
 // parseNamespace checks the name of a namespace.
 func parseNamespace(name string) (string, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q is no name of a namespace: %s", name, strings.Join(problems, "; "))
+		return "", fmt.Errorf("%q is no name of a namespace (lower-case letters, digits and dashes, 63 at most)", name)
 	}
 	return name, nil
 }
@@ -119,7 +126,7 @@ func parseNamespace(name string) (string, error) {
 // parseObjectName checks the name of a Lease or a ConfigMap.
 func parseObjectName(name string) (string, error) {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q is no valid name: %s", name, strings.Join(problems, "; "))
+		return "", fmt.Errorf("%q is no valid name (lower-case letters, digits, dashes and dots, 253 at most)", name)
 	}
 	return name, nil
 }
