@@ -63,4 +63,55 @@
 //
 // Diff and Manifest are for people: without what servers write, and without the
 // values of Secrets, of which only a change is visible.
+//
+// # Writing
+//
+// The second half talks to one API server. A Cluster is what all repos share there,
+// a Set is one repo's objects:
+//
+//	fs.FS --Set.Plan--> Plan --Set.Apply (or DryRun)--> Result
+//
+// Plan writes nothing. It puts the chain above between what the cluster serves and
+// what it holds: discovery, the namespaces, the set's parent, and the metadata of
+// every object that carries an apply set's label, one list per kind in use. Apply
+// then goes
+//
+//	parent widened -> RoleBindings (application tier) -> objects, step by step -> prune -> parent recorded
+//
+// The parent is the ConfigMap kubesync-<name> of the ApplySet specification
+// (KEP-3659). It names every kind and namespace before anything is written there,
+// so that a crash at any moment leaves nothing that a later sync would not find.
+//
+// Objects are sent by server-side apply, forced, as field manager kubesync. Nothing
+// is read before it is written: the answer tells whether the object is new, whether
+// a client-side applier has a claim on it (then its entries in managedFields are
+// made ours and the object is sent again, which removes what git does not declare),
+// whether it is being deleted, and whether admission took our label away. The API
+// server reports mistakes of typing as HTTP 500; these are recognised and not sent
+// again until the content changes.
+//
+// # What a deletion needs
+//
+//   - a plan: the revision was fetched, transformed, loaded and checked without error;
+//   - the label of this set, and a kubesync Apply entry in managedFields: a label can
+//     be copied, an entry cannot be had without our having applied the object;
+//   - no declaration by this set or another of this daemon;
+//   - no owner, no annotation against it, a namespace that we may write in;
+//   - uid and resourceVersion of what was looked at, as preconditions; after a
+//     conflict all of this is looked at again;
+//   - approval, where an object is not as declared, too much would go, the source of
+//     the manifests has changed, or data would be lost (approval.go, guard.go).
+//
+// The order is the reverse of applying, and a Namespace comes last, with a look at
+// everything in it that is no older than the prune. An object counts as pruned when
+// it was seen to be gone.
+//
+// # Whose object it is
+//
+// In one daemon, the first set that declares an object has it until it declares it
+// no more; then another that does takes it over, label and all, without deleting
+// it. An object with the label of a set that is not this daemon's is refused. So is
+// a whole set whose parent names another writer's Lease while that Lease is held.
+// All sets that write as field manager kubesync look alike in managedFields, which
+// is why the label decides.
 package apply

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -42,19 +43,17 @@ type Plan struct {
 // are an error of type Problems; then nothing of the revision counts, and
 // nothing may be pruned for it.
 func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
-	loaded, err := s.loader.Load(files)
-	if err != nil {
-		return Plan{}, err
-	}
+	loaded, loadErr := s.loader.Load(files)
 	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped)}
+	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
-		return Plan{}, err
+		return Plan{}, errors.Join(loadErr, err)
 	}
 	if plan.live, err = s.cluster.listNamespaces(ctx); err != nil {
-		return Plan{}, err
+		return Plan{}, errors.Join(loadErr, err)
 	}
-	checked, err := Check(loaded.Objects, s.rules(plan))
-	if err != nil {
+	checked, checkErr := Check(loaded.Objects, s.rules(plan))
+	if err := JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
 	plan.Warnings = append(plan.Warnings, checked.Warnings...)
