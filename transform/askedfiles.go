@@ -33,7 +33,10 @@ type askedFiles struct {
 
 // refuse notes and returns an error for something that is not done.
 func (f *askedFiles) refuse(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...) + ": a kustomization may use files of " + f.what + " only"
+	return f.note(fmt.Sprintf(format, args...) + ": a kustomization may use files of " + f.what + " only")
+}
+
+func (f *askedFiles) note(text string) error {
 	if !slices.Contains(f.refused, text) {
 		f.refused = append(f.refused, text)
 	}
@@ -58,8 +61,7 @@ func (f *askedFiles) lookUp(do action, name string) (answer, error) {
 	case reply.Missing:
 		return answer{}, &fs.PathError{Op: "open", Path: inside, Err: fs.ErrNotExist}
 	case reply.Failure != "":
-		f.refused = append(f.refused, reply.Failure)
-		return answer{}, errors.New(reply.Failure)
+		return answer{}, f.note(reply.Failure)
 	}
 	return reply, nil
 }
@@ -95,7 +97,7 @@ func (f *askedFiles) ReadFile(name string) ([]byte, error) {
 	if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
 		return reply.Data, nil
 	}
-	for _, problem := range foreign(reply.Data) {
+	for _, problem := range foreign(path.Dir(reply.Path), reply.Data) {
 		err = f.refuse("%s: %s", reply.Path, problem)
 	}
 	if err != nil {

@@ -106,7 +106,7 @@ func (b *builder) build(dir string) (documents []document, err error) {
 		return nil, errors.New(strings.Join(b.files.refused, "; "))
 	}
 	if err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), virtualRoot+"/", ""))
+		return nil, errors.New(strings.TrimSpace(strings.ReplaceAll(err.Error(), virtualRoot+"/", "")))
 	}
 	return b.documents(result, dir)
 }

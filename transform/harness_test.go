@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // TestMain lets the test binary be the helpers, as kubesync's binary is.
@@ -86,9 +84,6 @@ func newTransform(t *testing.T, options Options) *Transform {
 	}
 	if options.Timeout == 0 {
 		options.Timeout = 2 * time.Minute
-	}
-	if options.Log.GetLevel() == zerolog.DebugLevel {
-		options.Log = zerolog.New(zerolog.NewTestWriter(t))
 	}
 	made, err := New(options)
 	if err != nil {

@@ -3,25 +3,30 @@ package transform
 import (
 	"fmt"
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// foreign lists what a kustomization uses that is not in the repository: what is
-// remote, and charts, which are rendered by a program. The process that builds it could not get at either; this
-// is for messages that say which line is wrong. What cannot be parsed is left to
-// kustomize, which says what is wrong with it.
-func foreign(text []byte) []string {
+// foreign lists what the kustomization in dir uses that is not in the tree: what is
+// remote or outside, and charts, which are rendered by a program. The process that
+// builds it could not get at them either; this is for messages that say which line
+// is wrong. What cannot be parsed is left to kustomize, which says what is wrong with it.
+func foreign(dir string, text []byte) []string {
 	var k types.Kustomization
 	if err := k.Unmarshal(text); err != nil {
 		return nil
 	}
 	var problems []string
 	for _, use := range references(k) {
-		if isRemote(use.to) {
+		switch {
+		case isDocument(use.to):
+		case isRemote(use.to):
 			problems = append(problems, fmt.Sprintf("%s: %s is remote", use.field, withoutPassword(use.to)))
+		case path.IsAbs(use.to), below(path.Join(dir, use.to), ".."):
+			problems = append(problems, fmt.Sprintf("%s: %s is outside", use.field, use.to))
 		}
 	}
 	if len(k.HelmCharts)+len(k.HelmChartInflationGenerator) > 0 || k.HelmGlobals != nil {
@@ -89,10 +94,12 @@ func sources(pairs types.KvPairSources) []string {
 // remote recognises, after kustomize, URLs, git@host:path and github.com/….
 var remote = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+[:/]|(www\.)?github\.com[:/])`)
 
-// isRemote tells whether a reference leads out of the repository by its form. Some fields take a path
-// or a whole document: a document has line breaks or blanks, a URL has not.
-func isRemote(name string) bool {
-	return remote.MatchString(name) && !strings.ContainsAny(name, "\n ")
+// isRemote tells by its form whether a reference leads out of the repository.
+func isRemote(name string) bool { return remote.MatchString(name) }
+
+// isDocument tells whether a document stands where a path could: some fields take both.
+func isDocument(name string) bool {
+	return strings.Contains(name, "\n") || strings.HasPrefix(name, "{")
 }
 
 // withoutPassword returns a URL in a form that can be shown.
