@@ -92,6 +92,9 @@ func (s *server) objects(ctx context.Context, sel selection) (objects, error) {
 			}
 		}
 		p, err := s.fetch(ctx, req)
+		if errors.Is(err, errMoved) && !s.isTip(sel.tip) {
+			err = unknownCommit(sel.tip.String())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +128,12 @@ func (s *server) can(c capability.Capability) bool {
 // handsOut tells whether a server answers a request for that object: it does for
 // what a ref points at, and for more if it was told to.
 func (s *server) handsOut(tip plumbing.Hash) bool {
-	return s.can(capability.AllowReachableSHA1InWant) ||
-		slices.Contains(slices.Collect(maps.Values(s.adv.References)), tip) ||
+	return s.can(capability.AllowReachableSHA1InWant) || s.isTip(tip)
+}
+
+// isTip tells whether a ref points there.
+func (s *server) isTip(tip plumbing.Hash) bool {
+	return slices.Contains(slices.Collect(maps.Values(s.adv.References)), tip) ||
 		(s.adv.Head != nil && *s.adv.Head == tip)
 }
 

@@ -3,9 +3,12 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const acceptedURLs = "accepted are https://, http:// and ssh:// URLs, git@host:path, and file:///path"
@@ -34,8 +37,8 @@ func ParseURL(s string) (URL, error) {
 }
 
 func parseURL(s string) (URL, error) {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return URL{}, errors.New("it holds a control character")
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return URL{}, errors.New("it holds a control character or one that is no UTF-8")
 	}
 	scheme, _, found := strings.Cut(s, "://")
 	if !found {
@@ -91,7 +94,7 @@ func parseSCP(s string) (URL, error) {
 		return URL{}, errors.New("it has an @ after the colon; " + acceptedURLs)
 	}
 	u.host = strings.ToLower(u.host)
-	if u.host == "" || strings.HasPrefix(u.host, "-") || strings.ContainsAny(u.host, "@ ") || strings.HasPrefix(u.path, ":") {
+	if strings.HasPrefix(u.path, ":") { // ext::command and its like
 		return URL{}, errors.New(acceptedURLs)
 	}
 	return u.checked()
@@ -111,8 +114,10 @@ func parseRemote(raw *url.URL) (URL, error) {
 		port:   raw.Port(),
 		path:   raw.Path,
 	}
-	if u.host == "" {
-		return URL{}, errors.New("it names no host")
+	if raw.User == nil && (u.port != "" || strings.HasSuffix(raw.Host, ":")) && strings.Contains(raw.EscapedPath(), "@") {
+		// https://user:12/34@host/ reads as host "user", port 12: the password
+		// would end up in the path, and with it in every message.
+		return URL{}, errors.New("it has an @ after the host: if that ends a password, write the password's / as %2F; if it belongs to the path, write it as %40")
 	}
 	if u.scheme == "ssh" {
 		// A password is of no use to ssh, which works with SSH_KEY_FILE.
@@ -120,18 +125,17 @@ func parseRemote(raw *url.URL) (URL, error) {
 		return u.checked()
 	}
 	u.path = raw.EscapedPath()
-	if raw.User == nil && u.port != "" && strings.Contains(u.path, "@") {
-		// https://user:12/34@host/ reads as host "user", port 12: the password
-		// would end up in the path, and with it in every message.
-		return URL{}, errors.New("it has an @ after the host: if that ends a password, write the password's / as %2F; if it belongs to the path, write it as %40")
-	}
 	u.credentials.User = raw.User.Username()
 	u.credentials.Password, _ = raw.User.Password()
 	return u.checked()
 }
 
-// checked refuses a URL that names no repository.
+// checked refuses a URL that names no host or no repository.
 func (u URL) checked() (URL, error) {
+	if address, err := netip.ParseAddr(u.host); !u.IsFile() && (err != nil || address.Zone() != "") &&
+		(u.host == "" || strings.HasPrefix(u.host, "-") || strings.ContainsAny(u.host, "%:@/\\[]<>\"' ")) {
+		return URL{}, errors.New("it names no host; " + acceptedURLs)
+	}
 	if u.Name() == "" {
 		return URL{}, errors.New("it names no repository: the path is missing")
 	}
@@ -234,7 +238,7 @@ func portOf(scheme, port string) string {
 }
 
 // redactRaw returns what may be shown of text that could not be parsed as a URL:
-// where a password may hide, it is cut.
+// where a secret may hide, it is cut.
 func redactRaw(s string) string {
 	scheme, rest, found := strings.Cut(s, "://")
 	if !found {
@@ -243,10 +247,12 @@ func redactRaw(s string) string {
 		scheme += "://"
 	}
 	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		return scheme + "…" + rest[at:]
+		rest = "…" + rest[at:]
+	} else if before, _, port := strings.Cut(rest, ":"); port && found {
+		rest = before + ":…"
 	}
-	if colon := strings.Index(rest, ":"); colon >= 0 && found {
-		return scheme + rest[:colon+1] + "…"
+	if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		rest = rest[:end+1] + "…"
 	}
-	return s
+	return scheme + rest
 }
