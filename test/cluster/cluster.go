@@ -37,6 +37,7 @@ type Cluster struct {
 	mu        sync.Mutex // guards the processes
 	etcd      *process.Process
 	apiServer *process.Process
+	frozen    bool
 	others    []*process.Process // that talk to the API server
 }
 

@@ -154,8 +154,15 @@ func (c *Cluster) StopAPIServer() {
 	defer c.mu.Unlock()
 	if c.apiServer != nil {
 		c.apiServer.Kill()
-		c.apiServer = nil
+		c.apiServer, c.frozen = nil, false
 	}
+}
+
+// Up tells whether the API server runs and is not frozen.
+func (c *Cluster) Up() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.apiServer != nil && !c.frozen && !c.apiServer.Ended()
 }
 
 // FreezeAPIServer makes the API server accept connections and answer nothing,
@@ -171,6 +178,7 @@ func (c *Cluster) signalAPIServer(s syscall.Signal) error {
 	if c.apiServer == nil {
 		return errors.New("the API server is stopped")
 	}
+	c.frozen = s == syscall.SIGSTOP
 	return c.apiServer.Signal(s)
 }
 

@@ -2,6 +2,7 @@ package gitserver
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -65,6 +66,11 @@ func (r *Repo) GitAt(when time.Time, args ...string) (string, error) {
 	if when.IsZero() {
 		when = epoch().Add(time.Duration(r.steps) * time.Minute)
 	}
+	return r.run(when, args...)
+}
+
+// run runs git in the work tree. The caller holds mu.
+func (r *Repo) run(when time.Time, args ...string) (string, error) {
 	date := fmt.Sprintf("%d +0000", when.Unix())
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.Work
@@ -83,6 +89,19 @@ func (r *Repo) GitAt(when time.Time, args ...string) (string, error) {
 		return "", fmt.Errorf("git %s in %s: %w\n%s", strings.Join(args, " "), r.Work, err, stderr.Bytes())
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// Head returns the hash of the commit that is checked out, "" if there is none
+// yet. It is no step: dates do not move on.
+func (r *Repo) Head() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out, err := r.run(epoch(), "rev-parse", "--verify", "--quiet", "HEAD")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return out, err
 }
 
 // Commit makes the given files (path to content) the whole content of the work
@@ -135,7 +154,7 @@ func (r *Repo) commit(message string) (string, error) {
 			return "", err
 		}
 	}
-	return r.Git("rev-parse", "HEAD")
+	return r.Head()
 }
 
 // clear empties the work tree.

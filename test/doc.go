@@ -1,0 +1,176 @@
+// Package test holds the scenarios: stories about the kubesync program as its
+// users see it, run against real API servers and real git servers. The program
+// is a black box here; only its environment, its output and the cluster count.
+//
+// A scenario is a file testdata/NAME.txtar: a script of one command a line, then
+// the files it uses, unpacked into the working directory $WORK. Names say first
+// what the story is about: prune_limit, tier_namespaces. Run some with
+//
+//	go test ./test -run 'TestScenarios/prune_'
+//
+// and read what a passing one did with -v. A failing one prints the script up to
+// the failure and the end of every daemon's log; with -testwork its directory
+// stays.
+//
+// # A story
+//
+//	# What is in git comes into the cluster.
+//	cluster
+//	gitserver start
+//	repo site
+//	commit site one 'First'
+//	config REPO=$git/site.git
+//	kubesync start
+//	eventually synced site
+//	is cm/greeting .data.text hello
+//
+//	-- one/greeting.yaml --
+//	…
+//
+// Besides the commands below there are those of
+// github.com/rogpeppe/go-internal/testscript: cmp, cp, env, exec, exists, grep,
+// mkdir, mv, rm, stdout, stderr, symlink and so on. Single quotes keep spaces
+// and dollar signs; patterns are Go's regular expressions.
+//
+// Variables that the commands set have lower-case names: $git, $rev, $site.
+// The daemon sees none of the script's variables, only what config says.
+//
+// # Servers
+//
+//	cluster [-bare] [-scheduler] [-audit] [NAME]
+//		starts a clean control plane and sets KUBECONFIG (and $kubeconfig,
+//		$cluster = its URL, $audit = its audit log). kubectl and the conditions
+//		talk to the cluster started last, or chosen with `use NAME`. With NAME,
+//		also sets $kubeconfig_NAME. Deleting a Namespace takes five seconds, a
+//		constant of its controller. -bare leaves out kube-controller-manager,
+//		which saves half a second where no Namespace is deleted, no garbage
+//		collected, no workload's status, default ServiceAccount or rule of the
+//		ClusterRoles admin, edit and view is needed. -audit keeps an audit log.
+//	use NAME
+//		makes a cluster the one that kubectl and the conditions talk to.
+//	apiserver stop|start|freeze|thaw
+//		an outage: connections refused, or accepted and never answered.
+//	account NAMESPACE/NAME [CLUSTERROLE…]
+//		makes a ServiceAccount with these roles in all namespaces and sets
+//		$kubeconfig_NAME (- becomes _). The administrator that KUBECONFIG is for
+//		stands above RBAC.
+//	user NAME [CLUSTERROLE…]
+//		the same for a user with a client certificate.
+//
+//	gitserver start [-https] [-auth USER:PASSWORD] [-v0] [-nofilter] [NAME]
+//		serves the scenario's repositories and sets $NAME (git by default) to its
+//		URL and, with -https, $NAME_ca to the CA file. Passwords given here are
+//		secrets (see below).
+//	gitserver ssh [NAME]
+//		the same over ssh; sets $NAME (ssh by default), $NAME_key and
+//		$NAME_known_hosts.
+//	gitserver down|up|normal|cut|unauthorized|distrusted|trusted|newhostkey [NAME]
+//	gitserver slow DURATION [NAME] · status CODE [NAME] · redirect URL [NAME]
+//	gitserver auth USER:PASSWORD [NAME]
+//		how it (mis)behaves from now on. down refuses connections; cut breaks
+//		them in the middle of a pack; distrusted shows another CA's certificate.
+//	gitserver log [NAME], gitserver reset [NAME]
+//		prints the requests since the last reset, a line each: KIND STATUS BYTES
+//		USER PATH. KIND is advertise, ls-refs, fetch or other; USER is - if none.
+//	web start [-https] [-auth USER:PASSWORD] [NAME] DIR
+//		serves the files of DIR as they are at each moment; sets $NAME (web by
+//		default) and $NAME_ca.
+//	web status CODE|normal [NAME]
+//		answers everything with an HTTP status, or rightly again.
+//
+// # Git
+//
+//	repo [-branch BRANCH] NAME
+//		makes an empty repository: $repos/NAME.git, with a work tree $repos/NAME.
+//		Its default branch is master.
+//	commit NAME DIR SUBJECT [PARAGRAPH…]
+//		makes the files of DIR the whole content, commits and pushes to the
+//		branch that is checked out. Sets $rev and $NAME (its hash; - becomes _),
+//		$short (7 digits). A file that starts with #! is executable.
+//	git [-at TIME] NAME ARG…
+//		runs git in the work tree, sets the same variables from HEAD. Author and
+//		dates are fixed, one minute a step from 2026-01-01; -at (RFC 3339) sets
+//		another date. Remember to push: `git site push origin v1`.
+//
+// # kubesync
+//
+//	config NAME=VALUE… · config NAME…
+//		sets, or unsets, variables of the environment that kubesync is started
+//		in. From the start there are PATH, HOME, TMPDIR, KUBECONFIG (as in the
+//		script), INTERVAL=1s, LISTEN=off and PROBE_LISTEN=off.
+//	expand FILE…
+//		replaces ${name} by the script's variables in files, for CONFIG lists.
+//	kubesync start [NAME] [VARIABLE=VALUE…]
+//		starts a daemon in the background; NAME is "daemon" by default.
+//	kubesync stop [NAME]
+//		SIGTERM; it has to end with status 0 within 15 seconds.
+//	kubesync kill|term|freeze|thaw [NAME]
+//		sends SIGKILL (and waits), SIGTERM, SIGSTOP, SIGCONT.
+//	kubesync wait [-status N] [NAME]
+//		waits for its end, with an exit status of N (0).
+//	kubesync once [-status N] [VARIABLE=VALUE…]
+//	kubesync dryrun [-status N] [VARIABLE=VALUE…]
+//	kubesync run [-status N] [ARG…]
+//		runs it with ONCE=1, with DRYRUN=1 and ONCE=1, or with arguments, and
+//		expects the exit status N (0). Then stdout and stderr look at its output.
+//	mark
+//		lets log, synced, partial, failed and audit see only what comes after.
+//
+// A daemon that ends by itself fails the scenario, unless it is waited for; so
+// does one that does not stop cleanly at the end of the script, and whose log
+// holds a panic or a data race.
+//
+// # Conditions
+//
+// A condition is a command that looks once; ! before it turns it around, also
+// after eventually and stays. If a cluster does not answer, that is no answer:
+// neither holds.
+//
+//	eventually [-t DURATION] [!] CONDITION
+//		waits until it holds, 60 s at most. Use it for all that takes time.
+//	stays [-t DURATION] [!] CONDITION
+//		it holds now and for 3 s.
+//
+//	has [-n NAMESPACE] KIND/NAME…        all of them exist
+//	gone [-n NAMESPACE] KIND/NAME…       none of them exists
+//	is [-n NAMESPACE] [-match] KIND/NAME PATH VALUE
+//		the field at PATH (JSONPath, as kubectl's: .spec.replicas) has the value,
+//		or matches the pattern VALUE. A missing field is empty.
+//	count [-n NAMESPACE] [-l SELECTOR] KIND N
+//		so many exist, in all namespaces without -n.
+//	synced|partial [-d DAEMON] REPO [PATTERN]
+//		the last sync that the daemon logged for REPO was of the revision checked
+//		out in REPO's work tree and brought all of it, or not all, into the
+//		cluster; the line matches PATTERN.
+//	failed [-d DAEMON] REPO [PATTERN]
+//		the last line about REPO says that it could not be synced.
+//	log [-d DAEMON] PATTERN
+//		a line matches. Lines read `LEVEL MESSAGE key=value …` here, lists one
+//		item a line (use (?s) to match over several), whatever the log's format.
+//	audit PATTERN
+//		the API server was asked: VERB RESOURCE NAMESPACE/NAME USER as=USER
+//		STATUS USERAGENT (with cluster -audit; as= names who was impersonated).
+//	kubectl ARG… [=~ PATTERN]
+//		it succeeds and its output matches. Sets stdout and stderr. By itself it
+//		is the way to change things: kubectl annotate cm/a x=y.
+//	exec PROGRAM ARG… [=~ PATTERN]       the same (after eventually and stays)
+//	output FILE PATTERN                  a file exists and matches
+//
+// # Secrets
+//
+//	secret VALUE…
+//		registers values that must not appear anywhere. At the end of each
+//		scenario all output of kubesync and all ConfigMaps, Events, annotations
+//		and Leases of its clusters are searched for them. The passwords of
+//		gitserver and web, and of config REPOCREDS, are registered by themselves.
+//	secret-scan
+//		does that now.
+//
+// # Time
+//
+// Scenarios run in parallel, four on two cores; waiting is cheap, a cluster costs
+// three seconds of CPU time. The first run builds the control plane, which takes
+// minutes: `make test` does that first and passes -timeout 30m, while go test by
+// itself gives a package ten minutes. With -race, kubesync is built with -race
+// too.
+package test

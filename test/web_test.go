@@ -1,0 +1,120 @@
+package test
+
+import (
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/kubesync/kubesync/test/pki"
+)
+
+// webServer serves files.
+type webServer struct {
+	server *httptest.Server
+	status atomic.Int64 // it answers with; 0 is rightly
+}
+
+func (w *webServer) close() {
+	w.server.CloseClientConnections()
+	w.server.Close()
+}
+
+func (s *scenario) webServer(args []string) error {
+	if len(args) == 0 {
+		return errors.New("want web start, status or normal")
+	}
+	switch args[0] {
+	case "start":
+		return s.startWeb(args[1:])
+	case "normal":
+		return s.changeWeb("0", args[1:])
+	case "status":
+		if len(args) > 1 {
+			return s.changeWeb(args[1], args[2:])
+		}
+	}
+	return errors.New("want web start, status CODE or normal")
+}
+
+func (s *scenario) changeWeb(status string, args []string) error {
+	name, err := nameOr(args, "web")
+	if err != nil {
+		return err
+	}
+	code, err := strconv.ParseInt(status, 10, 64)
+	if err != nil {
+		return err
+	}
+	if s.web[name] == nil {
+		return fmt.Errorf("there is no web server %q", name)
+	}
+	s.web[name].status.Store(code)
+	return nil
+}
+
+func (s *scenario) startWeb(args []string) error {
+	var https bool
+	var auth string
+	args, err := flags("web", args, func(f *flag.FlagSet) {
+		f.BoolVar(&https, "https", false, "")
+		f.StringVar(&auth, "auth", "", "")
+	})
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return errors.New("want web start [-https] [-auth USER:PASSWORD] [NAME] DIR")
+	}
+	name, err := nameOr(args[:len(args)-1], "web")
+	if err != nil {
+		return err
+	}
+	user, password, _ := strings.Cut(auth, ":")
+	s.keep(password)
+	w := &webServer{}
+	files := http.FileServer(http.Dir(s.ts.MkAbs(args[len(args)-1])))
+	w.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+		givenUser, givenPassword, _ := r.BasicAuth()
+		status := int(w.status.Load())
+		switch {
+		case auth != "" && (givenUser != user || givenPassword != password):
+			http.Error(answer, "who are you?", http.StatusUnauthorized)
+		case status != 0:
+			http.Error(answer, "this server answers so to everything", status)
+		default:
+			files.ServeHTTP(answer, r)
+		}
+	}))
+	s.web[name] = w
+	if !https {
+		w.server.Start()
+		s.set(name, w.server.URL)
+		return nil
+	}
+	return s.startHTTPS(name, w)
+}
+
+func (s *scenario) startHTTPS(name string, w *webServer) error {
+	ca, err := pki.NewAuthority("kubesync-test-web")
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Server("web")
+	if err != nil {
+		return err
+	}
+	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		return fmt.Errorf("certificate of a web server: %w", err)
+	}
+	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	w.server.StartTLS()
+	s.set(name, w.server.URL)
+	return s.setCA(name, ca.PEM)
+}
