@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ type Kubernetes struct {
 	flags     *genericclioptions.ConfigFlags
 	inCluster func() (*rest.Config, error) // nil where there is no ServiceAccount
 	podsOwn   string                       // namespace of the pod, empty outside of one
+	redactor  *Redactor
 }
 
 // errNoCluster says that nothing tells of a cluster.
@@ -42,6 +44,7 @@ func newKubernetes(options string, pod pod, m *mistakes, redactor *Redactor) (Ku
 		flags:     genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag(),
 		inCluster: pod.inCluster,
 		podsOwn:   pod.namespace,
+		redactor:  redactor,
 	}
 	flags := pflag.NewFlagSet(variable, pflag.ContinueOnError)
 	k.flags.AddFlags(flags)
@@ -150,6 +153,16 @@ func (k Kubernetes) Configured() bool {
 // to the caller, as is Timeout, which --request-timeout sets for every request and
 // which ends watches as well.
 func (k Kubernetes) RESTConfig() (*rest.Config, error) {
+	config, err := k.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	k.redactor.Add(config.BearerToken, config.Password)
+	return config, nil
+}
+
+// restConfig decides between kubeconfig and ServiceAccount.
+func (k Kubernetes) restConfig() (*rest.Config, error) {
 	fromFile, err := k.fromFile()
 	switch {
 	case err != nil:
@@ -182,18 +195,22 @@ func (k Kubernetes) Namespace() (namespace string, explicit bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	name := raw.CurrentContext
-	if *k.flags.Context != "" {
-		name = *k.flags.Context
-	}
-	switch context := raw.Contexts[name]; {
-	case context != nil && context.Namespace != "":
+	switch context := k.context(raw); {
+	case context.Namespace != "":
 		return context.Namespace, true, nil
 	case k.podsOwn != "":
 		return k.podsOwn, false, nil
 	default:
 		return "default", false, nil
 	}
+}
+
+// context returns the context in use, an empty one if there is none.
+func (k Kubernetes) context(raw clientcmdapi.Config) clientcmdapi.Context {
+	if context := raw.Contexts[cmp.Or(*k.flags.Context, raw.CurrentContext)]; context != nil {
+		return *context
+	}
+	return clientcmdapi.Context{}
 }
 
 // rawConfig reads the kubeconfig; without one it is empty.
@@ -206,14 +223,26 @@ func (k Kubernetes) rawConfig() (clientcmdapi.Config, error) {
 }
 
 // fromFile tells whether flags or a kubeconfig say where the cluster is. Asking
-// clientcmd would not do: with neither of them it comes up with localhost:8080.
+// clientcmd would not do: where they do not, it comes up with localhost:8080.
 func (k Kubernetes) fromFile() (bool, error) {
 	raw, err := k.rawConfig()
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case *k.flags.APIServer != "" || *k.flags.Context != "" || *k.flags.ClusterName != "" || raw.CurrentContext != "":
+	}
+	if *k.flags.APIServer != "" {
 		return true, nil
+	}
+	cluster, context := cmp.Or(*k.flags.ClusterName, k.context(raw).Cluster), cmp.Or(*k.flags.Context, raw.CurrentContext)
+	switch {
+	case cluster != "":
+		if found := raw.Clusters[cluster]; found == nil || found.Server == "" {
+			return false, fmt.Errorf("the kubeconfig has no address of the cluster %q", cluster)
+		}
+		return true, nil
+	case raw.Contexts[context] != nil:
+		return false, fmt.Errorf("the context %q of the kubeconfig names no cluster", context)
+	case context != "":
+		return false, fmt.Errorf("the kubeconfig has no context %q", context)
 	case len(raw.Clusters) > 0 && k.inCluster == nil:
 		return false, errors.New("the kubeconfig has no current-context: choose one with --context in KUBECTL_OPTIONS")
 	default:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -102,9 +103,7 @@ func (l *List) parse(content []byte) ([]Repo, []string, error) {
 // parseArray reads the outermost value of a JSON or YAML document.
 func parseArray(content []byte) (*yaml.Node, error) {
 	if json.Valid(content) {
-		// YAML takes no tabs between the values of JSON; inside of them there are
-		// none, as JSON wants them escaped.
-		content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
+		content = jsonAsYAML(content)
 	}
 	const wanted = "want an array of objects, each with a url"
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -124,4 +123,25 @@ func parseArray(content []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("more than one document is there: %s", wanted)
 	}
 	return root, nil
+}
+
+// jsonTexts finds the texts in a JSON document.
+var jsonTexts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// jsonAsYAML rewrites valid JSON where YAML, of whose nodes the line is known, takes
+// less of it: tabs between values, which do not occur inside of them, and escapes such
+// as those of a slash or of half a character.
+func jsonAsYAML(content []byte) []byte {
+	content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
+	return jsonTexts.ReplaceAllFunc(content, func(quoted []byte) []byte {
+		var text string
+		if err := json.Unmarshal(quoted, &text); err != nil {
+			return quoted
+		}
+		plain, err := json.Marshal(text)
+		if err != nil {
+			return quoted
+		}
+		return plain
+	})
 }
