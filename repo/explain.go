@@ -124,7 +124,7 @@ func certificateReason(err error) string {
 		return fmt.Sprintf("the server's certificate is not valid now: %v", invalid)
 	case errors.As(err, &verify):
 		return fmt.Sprintf("the server's certificate is refused: %v", verify.Err)
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "the server does not speak TLS on that port; is it meant to be http://, or another port?"
 	default:
 		return ""

@@ -44,7 +44,7 @@ type httpWire struct {
 // newHTTPWire prepares a conversation; nothing is sent yet.
 func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool) *httpWire {
 	transport := &http.Transport{
-		Proxy:                 proxy,
+		Proxy:                 http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:     true,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		MaxIdleConnsPerHost:   1,
@@ -59,16 +59,6 @@ func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.
 		userAgent:   userAgent,
 		credentials: credentials,
 	}
-}
-
-// proxy is http.ProxyFromEnvironment, whose error quotes a proxy URL with the
-// password in it.
-func proxy(req *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(req)
-	if err != nil {
-		return nil, errors.New("HTTPS_PROXY or HTTP_PROXY holds no valid proxy URL")
-	}
-	return u, nil
 }
 
 // advertise implements wire.

@@ -244,6 +244,9 @@ func newDiskObjects(dir string) (*diskObjects, error) {
 			continue
 		}
 		seen[dir] = true
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
 		files := readOnly{osfs.New(filepath.Dir(dir))}
 		if filepath.Base(dir) != "objects" {
 			return nil, fmt.Errorf("it borrows objects from %s, which is no repository's objects directory", dir)

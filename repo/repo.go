@@ -185,15 +185,20 @@ func (s *snapshot) pack(ctx context.Context) error {
 	return err
 }
 
-// resolve is a poll. A ref that moves between the listing and the fetch is looked
-// up once more.
+// resolve polls a server or a repository on disk.
 func (r *Repo) resolve(ctx context.Context) error {
 	from, err := r.open()
 	if err != nil {
 		return err
 	}
 	defer from.close()
-	err = r.poll(ctx, from)
+	return r.resolveFrom(ctx, from)
+}
+
+// resolveFrom polls a source. A ref that moves between the listing and the fetch
+// is looked up once more.
+func (r *Repo) resolveFrom(ctx context.Context, from source) error {
+	err := r.poll(ctx, from)
 	if errors.Is(err, errMoved) {
 		err = r.poll(ctx, from)
 	}

@@ -1,0 +1,118 @@
+package repo
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/kubesync/kubesync/test/gitserver"
+)
+
+// newKey writes a private key, locked if there is a passphrase.
+func newKey(t *testing.T, passphrase string) string {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "test")
+	if passphrase != "" {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(private, "test", []byte(passphrase))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, string(pem.EncodeToMemory(block)))
+}
+
+// write writes a temporary file.
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sshFiles are a key and known hosts that are of no use but valid.
+func sshFiles(t *testing.T) func(*Options) {
+	key, hosts := newKey(t, ""), write(t, "")
+	return func(o *Options) { o.SSHKeyFile, o.SSHKnownHostsFile = key, hosts }
+}
+
+func TestSSH(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := newSite(t, dir, "master")
+	hash := s.commit("one", file("1"))
+	server := gitserver.StartSSH(t, dir)
+	url := server.URL("site")
+	for name, test := range map[string]struct {
+		url, key, hosts string
+		says            []string
+	}{
+		"right":            {url, server.KeyFile, server.KnownHostsFile, nil},
+		"no key":           {url, "", server.KnownHostsFile, []string{"SSH_KEY_FILE is not set"}},
+		"missing key":      {url, "/no/such/key", server.KnownHostsFile, []string{"SSH_KEY_FILE", "/no/such/key"}},
+		"no key in it":     {url, server.KnownHostsFile, server.KnownHostsFile, []string{"SSH_KEY_FILE", "no private key"}},
+		"locked key":       {url, newKey(t, "open sesame"), server.KnownHostsFile, []string{"SSH_KEY_FILE", "passphrase"}},
+		"another key":      {url, newKey(t, ""), server.KnownHostsFile, []string{"no login of user git", "SSH_KEY_FILE"}},
+		"no known hosts":   {url, server.KeyFile, "", []string{"SSH_KNOWN_HOSTS_FILE is not set"}},
+		"missing hosts":    {url, server.KeyFile, "/no/such/hosts", []string{"SSH_KNOWN_HOSTS_FILE", "/no/such/hosts"}},
+		"unknown host":     {url, server.KeyFile, write(t, ""), []string{"is not in", "SHA256:", "add the line: [127.0.0.1]:", " ssh-ed25519 AAAA"}},
+		"no such repo":     {url + "x", server.KeyFile, server.KnownHostsFile, []string{"the server says", "not appear to be a git repository"}},
+		"path with quotes": {server.URL("a'b; touch x"), server.KeyFile, server.KnownHostsFile, []string{"the server says"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open(t, test.url, "", func(o *Options) { o.SSHKeyFile, o.SSHKnownHostsFile = test.key, test.hosts })
+			if test.says == nil {
+				want(t, r, resolve(t, r), hash, "refs/heads/master", "1")
+				return
+			}
+			resolveFails(t, r, test.says...)
+		})
+	}
+}
+
+// TestSSHFix does what the error about an unknown host says.
+func TestSSHFix(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := newSite(t, dir, "master")
+	hash := s.commit("one", file("1"))
+	server := gitserver.StartSSH(t, dir)
+	hosts := write(t, "# none yet\n")
+	r := open(t, server.URL("site"), "", func(o *Options) { o.SSHKeyFile, o.SSHKnownHostsFile = server.KeyFile, hosts })
+	_, line, _ := strings.Cut(resolveFails(t, r, "add the line: ").Error(), "add the line: ")
+	if err := os.WriteFile(hosts, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, r, resolve(t, r), hash, "refs/heads/master", "1")
+
+	if err := server.NewHostKey(); err != nil {
+		t.Fatal(err)
+	}
+	resolveFails(t, r, "another host key", "either the server got a new key, or this is not the server")
+	want(t, r, r.current.revision, hash, "refs/heads/master", "1")
+	server.Down()
+	resolveFails(t, r, "connection refused")
+}
+
+func TestShellQuote(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/a b": "'/a b'", "it's": `'it'\''s'`, "$(id)`id`": "'$(id)`id`'", "": "''",
+	} {
+		if got := shellQuote(text); got != want {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
