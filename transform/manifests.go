@@ -10,7 +10,7 @@ import (
 
 // maxEntries bounds how many directory entries one search for manifests looks
 // at: symbolic links to directories can make a small repository look endless.
-const maxEntries = 200_000
+const maxEntries = 100_000
 
 // finder looks for the manifests in a directory of a tree.
 type finder struct {

@@ -126,17 +126,17 @@ func dataPlaces() []string {
 // A program outside the repository may be read itself, but not what lies beside it,
 // which may be anything. Directories on PATH count as program directories.
 func commandReach(program, searchPath string, protected []string, where *workspace) (r reach, withheld []string) {
-	secret := resolvePaths(append([]string{where.dir, "/var/run/secrets", "/run/secrets", "/proc"}, protected...))
+	secret := resolvePaths(append([]string{where.dir, "/var/run/secrets", "/run/secrets"}, protected...))
 	candidates := systemReads()
 	for _, dir := range filepath.SplitList(searchPath) {
-		if filepath.IsAbs(dir) && !overlaps(dir, dataPlaces(), false) {
+		if filepath.IsAbs(dir) && !holds(dir, dataPlaces()) && !below(filepath.Clean(dir), "/proc") {
 			candidates = append(candidates, filepath.Clean(dir))
 		}
 	}
 	r.Read = []string{program}
 	for _, dir := range candidates {
 		switch {
-		case !overlaps(dir, secret, !strings.HasPrefix(dir, "/proc/")):
+		case !holds(dir, secret) && !inside(dir, secret):
 			r.Read = append(r.Read, dir)
 		case !slices.Contains(withheld, dir):
 			withheld = append(withheld, dir)
@@ -146,17 +146,18 @@ func commandReach(program, searchPath string, protected []string, where *workspa
 	return r, withheld
 }
 
-// overlaps tells whether dir is one of the places or holds one of them; with
-// inside also whether it lies inside one of them.
-func overlaps(dir string, places []string, inside bool) bool {
-	for _, dir := range resolvePaths([]string{dir}) {
-		for _, place := range places {
-			if dir == "/" || below(place, dir) || inside && below(dir, place) {
-				return true
-			}
-		}
-	}
-	return false
+// holds tells whether dir is one of the places or above one of them.
+func holds(dir string, places []string) bool {
+	return slices.ContainsFunc(resolvePaths([]string{dir}), func(dir string) bool {
+		return dir == "/" || slices.ContainsFunc(places, func(place string) bool { return below(place, dir) })
+	})
+}
+
+// inside tells whether dir is one of the places or below one of them.
+func inside(dir string, places []string) bool {
+	return slices.ContainsFunc(resolvePaths([]string{dir}), func(dir string) bool {
+		return slices.ContainsFunc(places, func(place string) bool { return below(dir, place) })
+	})
 }
 
 // resolvePaths returns each path as it is and, where it differs, without symbolic
