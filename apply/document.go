@@ -173,14 +173,14 @@ func (f *manifestFile) add(value any, at place) {
 	switch v := value.(type) {
 	case nil:
 	case map[string]any:
-		if absent(v["apiVersion"]) && absent(v["kind"]) {
+		if isUntyped(v) {
 			f.skip(at.line, "neither apiVersion nor kind: no Kubernetes object, skipped")
 			return
 		}
 		f.addObject(v, at)
 	case []any:
 		for _, item := range v {
-			if m, ok := item.(map[string]any); ok && !(absent(m["apiVersion"]) && absent(m["kind"])) {
+			if m, ok := item.(map[string]any); ok && !isUntyped(m) {
 				f.problem(at.line, "an array of objects: Kubernetes wants them in a List (apiVersion: v1, kind: List, items: …) or as documents of their own")
 				return
 			}
@@ -198,6 +198,9 @@ func (f *manifestFile) skip(line int, text string) {
 
 // absent tells whether a value says nothing.
 func absent(value any) bool { return value == nil || value == "" }
+
+// isUntyped tells whether a mapping does not even pretend to be an object.
+func isUntyped(m map[string]any) bool { return absent(m["apiVersion"]) && absent(m["kind"]) }
 
 // addObject takes over an object, or the items of a list.
 func (f *manifestFile) addObject(object map[string]any, at place) {
@@ -225,7 +228,7 @@ func (f *manifestFile) addItems(list map[string]any, items []any, at place) {
 			f.problem(itemAt.line, "items[%d] of the %s is %s, not an object", i, kind, describe(item))
 			continue
 		}
-		if itemKind := strings.TrimSuffix(kind, "List"); itemKind != "" && absent(object["apiVersion"]) && absent(object["kind"]) {
+		if itemKind := strings.TrimSuffix(kind, "List"); itemKind != "" && isUntyped(object) {
 			// As kubectl does: the items of a typed list need not repeat its type.
 			object = maps.Clone(object)
 			object["apiVersion"], object["kind"] = list["apiVersion"], itemKind

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -78,7 +78,7 @@ func nameFaults(metadata map[string]any) []string {
 		if name == "" {
 			faults = append(faults, "metadata.name is empty")
 		}
-		if reasons := path.IsValidPathSegmentName(name); len(reasons) > 0 {
+		if reasons := content.IsPathSegmentName(name); len(reasons) > 0 {
 			faults = append(faults, fmt.Sprintf("metadata.name %q %s", name, strings.Join(reasons, ", ")))
 		}
 	default:

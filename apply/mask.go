@@ -32,7 +32,7 @@ func maskSecrets(before, after *unstructured.Unstructured) (shownBefore, shownAf
 	}
 	secrets := append(secretValues(before), secretValues(after)...)
 	shownBefore, shownAfter = before.DeepCopy(), after.DeepCopy()
-	left, right := content(shownBefore), content(shownAfter)
+	left, right := contentOf(shownBefore), contentOf(shownAfter)
 	for _, field := range []string{"data", "stringData"} {
 		maskField(left, right, field, func(any) bool { return true })
 	}
@@ -53,8 +53,8 @@ func isSecret(o *unstructured.Unstructured) bool {
 	return o != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
-// content returns an object's content; nil for no object.
-func content(o *unstructured.Unstructured) map[string]any {
+// contentOf returns an object's content; nil for no object.
+func contentOf(o *unstructured.Unstructured) map[string]any {
 	if o == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func content(o *unstructured.Unstructured) map[string]any {
 func secretValues(o *unstructured.Unstructured) []string {
 	var values []string
 	for _, field := range []string{"data", "stringData"} {
-		for _, value := range mapAt(content(o), field) {
+		for _, value := range mapAt(contentOf(o), field) {
 			text, _ := value.(string)
 			if text == "" {
 				continue

@@ -272,7 +272,7 @@ func TestSteering(t *testing.T) {
 		"of the parent":         {"ConfigMap", `annotations: {kubesync.io/approve-prune: abc}`, "annotation kubesync.io/approve-prune is not one that a manifest can have: " + known},
 		"parent":                {"ConfigMap", `labels: {applyset.kubernetes.io/id: x}`, "label applyset.kubernetes.io/id marks the parent of an apply set, which cannot be declared: kubesync keeps its own"},
 		"tier of a namespace":   {"Namespace", `labels: {kubesync.io/tier: system}`, ""},
-		"no tier":               {"Namespace", `labels: {kubesync.io/tier: sytem}`, `label kubesync.io/tier: "sytem" is no tier: system and application are`},
+		"no tier":               {"Namespace", `labels: {kubesync.io/tier: root}`, `label kubesync.io/tier: "root" is no tier: system and application are`},
 		"tier of anything else": {"ConfigMap", `labels: {kubesync.io/tier: backend}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
