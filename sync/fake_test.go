@@ -45,6 +45,13 @@ func (s *stages) count(stage Stage) int {
 	return len(slices.DeleteFunc(slices.Clone(s.ran), func(ran Stage) bool { return ran != stage }))
 }
 
+// times returns how often the pipeline was opened and closed.
+func (s *stages) times() (opened, closed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened, s.closed
+}
+
 func (s *stages) Resolve(ctx context.Context) (repo.Revision, error) {
 	s.note(Resolving)
 	if s.resolve != nil {
@@ -93,8 +100,7 @@ func (s *stages) Apply(ctx context.Context, _ apply.Plan) (apply.Result, error) 
 	return apply.Result{}, nil
 }
 
-// closer is the side of the fake that Pipeline closes; Applier and Transformer
-// have different Close methods.
+// fakeApplier and fakeTransformer have the two different Close methods.
 type fakeApplier struct{ *stages }
 
 func (f fakeApplier) Close() {
@@ -107,7 +113,7 @@ type fakeTransformer struct{ *stages }
 
 func (fakeTransformer) Close() error { return nil }
 
-func (s *stages) open() (*Pipeline, error) {
+func (s *stages) open(context.Context) (*Pipeline, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -156,6 +162,13 @@ func (r *recorder) of(repo string) []Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.reports), func(report Report) bool { return report.Repo != repo })
+}
+
+// left returns the repos that were abandoned.
+func (r *recorder) left() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.abandoned)
 }
 
 // order returns the repos in the order of their reports.

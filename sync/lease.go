@@ -134,8 +134,11 @@ type HeldError struct {
 
 // Error names the holder.
 func (e *HeldError) Error() string {
-	if e.Err != nil {
+	switch {
+	case e.Err != nil:
 		return fmt.Sprintf("%s could not be taken within %s: %v", e.Lease, e.Waited, e.Err)
+	case e.Holder == "":
+		return fmt.Sprintf("%s could not be taken within %s: others were quicker", e.Lease, e.Waited)
 	}
 	return fmt.Sprintf("%s is held by %s, which did not give it up within %s: stop that process, or set LEASE to another name if it writes other repos", e.Lease, e.Holder, e.Waited)
 }

@@ -76,7 +76,7 @@ func (l *Loop) pause(report Report) time.Duration {
 // sync takes the repo through the pipeline once.
 func (l *Loop) sync(ctx context.Context) Report {
 	r := l.begin(ctx)
-	pipeline := stage(r, Opening, l.open)
+	pipeline := stage(r, Opening, func() (*Pipeline, error) { return l.open(ctx) })
 	revision := stage(r, Resolving, func() (repo.Revision, error) { return pipeline.Source.Resolve(ctx) })
 	r.report.Revision = revision
 	files := stage(r, Reading, func() (fs.FS, error) { return pipeline.Source.Files(ctx, revision) })
@@ -122,9 +122,9 @@ func (l *Loop) setRevision(revision repo.Revision, from transform.Source) apply.
 }
 
 // open returns the pipeline, built if there is none.
-func (l *Loop) open() (*Pipeline, error) {
+func (l *Loop) open(ctx context.Context) (*Pipeline, error) {
 	if l.pipeline == nil {
-		pipeline, err := l.repo.Open()
+		pipeline, err := l.repo.Open(ctx)
 		if err != nil {
 			return nil, err
 		}

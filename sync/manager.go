@@ -232,3 +232,25 @@ func openedTheWay(report Report) bool {
 		return o.Action == apply.Created && (kind == "Namespace" || kind == "CustomResourceDefinition.apiextensions.k8s.io")
 	})
 }
+
+// FirstList reads the list at start, and again with back-off up to interval as
+// long as its error is one that may pass. It returns nothing if ctx ends before.
+func FirstList(ctx context.Context, list Lister, interval time.Duration, log zerolog.Logger, passing func(error) bool) ([]Repo, error) {
+	var said echo
+	for failures := 1; ; failures++ {
+		repos, err := list.Read(ctx)
+		switch {
+		case err == nil:
+			return repos, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case !passing(err):
+			return nil, err
+		case said.again(err.Error(), time.Now()):
+			log.Error().Err(err).Msg("there is no list of repos yet, trying again")
+		}
+		if !sleep(ctx, jitter(backoff(failures, interval)), nil) {
+			return nil, nil
+		}
+	}
+}

@@ -101,16 +101,16 @@ func TestReposComeAndGoWithTheList(t *testing.T) {
 		if len(seen.of("come")) == 0 {
 			t.Error("the repo that appeared was not started")
 		}
-		if !slices.Equal(seen.abandoned, []string{"leave"}) || leave.closed != 1 {
-			t.Errorf("abandoned %v, closed %d times; want the repo that left", seen.abandoned, leave.closed)
+		if _, closed := leave.times(); !slices.Equal(seen.left(), []string{"leave"}) || closed != 1 {
+			t.Errorf("abandoned %v, closed %d times; want the repo that left", seen.left(), closed)
 		}
 		synced := len(seen.of("leave"))
 		time.Sleep(time.Hour)
 		if got := len(seen.of("leave")); got != synced {
 			t.Errorf("the repo that left was synced %d times more", got-synced)
 		}
-		if stay.opened != 1 {
-			t.Errorf("the repo that stayed was started %d times", stay.opened)
+		if opened, _ := stay.times(); opened != 1 {
+			t.Errorf("the repo that stayed was started %d times", opened)
 		}
 	})
 }
@@ -142,11 +142,12 @@ func TestAChangedSettingRestartsOnlyThatLoop(t *testing.T) {
 		time.Sleep(time.Minute)
 		repos.set(nil, after, same.repo("same", apply.Application))
 		time.Sleep(6 * time.Minute)
-		if changed.opened != 2 || changed.closed != 1 || same.opened != 1 {
-			t.Errorf("opened %d and closed %d times, the other opened %d times; want 2, 1, 1", changed.opened, changed.closed, same.opened)
+		opened, closed := changed.times()
+		if others, _ := same.times(); opened != 2 || closed != 1 || others != 1 {
+			t.Errorf("opened %d and closed %d times, the other opened %d times; want 2, 1, 1", opened, closed, others)
 		}
-		if len(seen.abandoned) != 0 {
-			t.Errorf("abandoned %v", seen.abandoned)
+		if left := seen.left(); len(left) != 0 {
+			t.Errorf("abandoned %v", left)
 		}
 	})
 	if most != 1 {
@@ -163,8 +164,9 @@ func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
 		time.Sleep(time.Minute)
 		repos.set(errors.New("line 3: not JSON"))
 		time.Sleep(time.Hour)
-		if len(seen.of("only")) < 10 || len(seen.abandoned) != 0 || only.opened != 1 {
-			t.Errorf("%d syncs, abandoned %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.abandoned, only.opened)
+		opened, _ := only.times()
+		if len(seen.of("only")) < 10 || len(seen.left()) != 0 || opened != 1 {
+			t.Errorf("%d syncs, abandoned %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.left(), opened)
 		}
 	})
 }

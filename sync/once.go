@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -11,7 +12,7 @@ import (
 // OnceOptions are what one pass works with.
 type OnceOptions struct {
 	Observer Observer
-	// Housekeeping is done once, after the system repos; nil for nothing.
+	// Housekeeping is done once, before the first application repo; nil for nothing.
 	Housekeeping func(context.Context) error
 	DryRun       bool // nothing will be different at a second try
 	Log          zerolog.Logger
@@ -24,14 +25,11 @@ type OnceOptions struct {
 func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 	ok := true
 	var pending []*Loop
-	kept := options.Housekeeping == nil
-	for _, r := range inOrder(repos) {
-		if r.Tier == apply.Application && !kept {
-			kept = true
-			if err := options.Housekeeping(ctx); err != nil && ctx.Err() == nil {
-				options.Log.Error().Err(err).Msg("housekeeping failed")
-				ok = false
-			}
+	ordered := inOrder(repos)
+	applications := slices.IndexFunc(ordered, func(r Repo) bool { return r.Tier == apply.Application })
+	for i, r := range ordered {
+		if i == applications && !keepHouse(ctx, options) {
+			ok = false
 		}
 		loop := newLoop(r, options.Observer, options.Log)
 		defer loop.close()
@@ -48,6 +46,18 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 		return ok && len(pending) == 0
 	}
 	return retry(ctx, pending) && ok
+}
+
+// keepHouse does the housekeeping, if there is any, and tells whether it went well.
+func keepHouse(ctx context.Context, options OnceOptions) bool {
+	if options.Housekeeping == nil {
+		return true
+	}
+	if err := options.Housekeeping(ctx); err != nil {
+		options.Log.Error().Err(err).Msg("housekeeping failed")
+		return false
+	}
+	return true
 }
 
 // once syncs and reports.

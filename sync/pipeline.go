@@ -52,8 +52,9 @@ type Repo struct {
 	// Settings stands for everything else that is configured for the repo: if it
 	// is not deeply equal to what a loop was started with, the loop is restarted.
 	Settings any
-	// Open builds the pipeline. It does not talk to anybody.
-	Open func() (*Pipeline, error)
+	// Open builds the pipeline. It may have to read what the cluster remembers of
+	// the repo.
+	Open func(context.Context) (*Pipeline, error)
 }
 
 // Lister reads the list of repos.

@@ -132,9 +132,9 @@ func parseCurlSeconds(flag, text string, byDefault time.Duration) (time.Duration
 	if text == "" {
 		return byDefault, nil
 	}
-	duration, err := time.ParseDuration(text + "s")
+	duration, err := parseSeconds(text)
 	switch {
-	case err != nil || duration < 0:
+	case err != nil:
 		return 0, fmt.Errorf("the value of %s is no number of seconds", flag)
 	case duration == 0:
 		return byDefault, nil

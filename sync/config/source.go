@@ -31,6 +31,9 @@ func parseSource(text string, options curlOptions) (source, error) {
 	}
 	const accepted = "want /path, file:///path, http://… or https://…"
 	if !strings.Contains(text, "://") {
+		if strings.Contains(text, "@") { // may be half of a URL, with a password
+			return nil, errors.New("that is no source of a list: " + accepted)
+		}
 		return nil, fmt.Errorf("%q is no source of a list: %s", text, accepted)
 	}
 	parsed, err := url.Parse(text)

@@ -107,10 +107,8 @@ func (o curlOptions) roots() (*x509.CertPool, error) {
 // file, as curl has it.
 func (o curlOptions) certificate() (tls.Certificate, error) {
 	certFile, keyFile := o.certFile, o.keyFile
-	if !exists(certFile) {
-		if file, _, found := strings.Cut(certFile, ":"); found && exists(file) {
-			return tls.Certificate{}, fmt.Errorf("--cert: %s is followed by a password: keys that are encrypted are not supported", file)
-		}
+	if file, _, found := strings.Cut(certFile, ":"); found && !exists(certFile) {
+		return tls.Certificate{}, fmt.Errorf("--cert: there is no such file, and %s with a password behind it is not supported: decrypt the key", file)
 	}
 	if keyFile == "" {
 		keyFile = certFile

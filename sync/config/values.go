@@ -55,9 +55,9 @@ const shortestDuration = time.Second
 // parseDuration reads seconds ("300", "0.5") or a Go duration ("5m"), at least one
 // second.
 func parseDuration(text string) (time.Duration, error) {
-	duration, err := time.ParseDuration(text)
+	duration, err := parseSeconds(text)
 	if err != nil {
-		duration, err = time.ParseDuration(text + "s")
+		duration, err = time.ParseDuration(text)
 	}
 	if err != nil {
 		return 0, fmt.Errorf(`%q is neither a number of seconds nor a duration such as "90s" or "5m" (292 years at most)`, text)
@@ -66,6 +66,14 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is too short: it must be at least %v", text, shortestDuration)
 	}
 	return duration, nil
+}
+
+// parseSeconds reads a decimal number of seconds.
+func parseSeconds(text string) (time.Duration, error) {
+	if strings.Trim(text, "0123456789.") != "" {
+		return 0, errors.New("no number of seconds")
+	}
+	return time.ParseDuration(text + "s")
 }
 
 // mostConcurrency is more than an API server with default flow control serves one

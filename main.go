@@ -1,0 +1,139 @@
+// Command kubesync makes a Kubernetes cluster what git says. It is configured by
+// environment variables; `kubesync help` lists them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/transform"
+)
+
+// version is stamped by the build: -ldflags "-X main.version=…".
+var version = ""
+
+// Exit statuses.
+const (
+	exitOK            = 0
+	exitNotInSync     = 1 // ONCE: some repo failed, or objects remain parked or failed, or the Lease is held
+	exitConfiguration = 2
+)
+
+// grace is how long after a signal the work may take to stop: an orchestrator
+// commonly kills after 30 s, and the promise is 10.
+const grace = 9 * time.Second
+
+func main() { os.Exit(run(os.Args)) }
+
+// run does what the arguments say and returns the exit status.
+func run(args []string) int {
+	if code, ran := transform.ConfinedMain(args); ran {
+		return code
+	}
+	switch {
+	case len(args) < 2:
+		return daemon()
+	case len(args) > 2:
+	case args[1] == "version" || args[1] == "--version":
+		fmt.Println(buildVersion())
+		return exitOK
+	case args[1] == "help" || args[1] == "--help" || args[1] == "-h":
+		return usage(os.Stdout, exitOK)
+	}
+	fmt.Fprintf(os.Stderr, "kubesync: unknown arguments %q\n\n", args[1:])
+	return usage(os.Stderr, exitConfiguration)
+}
+
+// usage prints how kubesync is called.
+func usage(w io.Writer, code int) int {
+	fmt.Fprint(w, "kubesync makes a Kubernetes cluster what git says.\n\n"+
+		"usage:\n  kubesync          sync as the environment variables below say, until stopped\n"+
+		"  kubesync version  print the version\n  kubesync help     print this\n\n")
+	if err := config.Usage(w); err != nil {
+		fmt.Fprintf(os.Stderr, "kubesync: %v\n", err)
+		return exitNotInSync
+	}
+	return code
+}
+
+// buildVersion is the stamped version, else what the Go toolchain recorded.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// daemon runs kubesync as the environment says.
+func daemon() int {
+	protection := transform.ProtectProcess()
+	settings, err := config.Load()
+	if err != nil {
+		return misconfigured(err)
+	}
+	log := newLogger(settings)
+	routeForeignLogs(log)
+	if protection != nil {
+		log.Warn().Err(protection).Msg("not protected")
+	}
+	for _, warning := range settings.Warnings {
+		log.Warn().Msg(warning)
+	}
+	wired, err := wire(settings, log)
+	if err != nil {
+		return misconfigured(err)
+	}
+	return untilStopped(wired.run)
+}
+
+// misconfigured prints all that is wrong with the configuration.
+func misconfigured(err error) int {
+	fmt.Fprintln(os.Stderr, "kubesync cannot start:")
+	var mistakes config.Errors
+	if !errors.As(err, &mistakes) {
+		fmt.Fprintf(os.Stderr, "  %v\n", err)
+	}
+	for _, mistake := range mistakes {
+		fmt.Fprintf(os.Stderr, "  %s\n", mistake)
+	}
+	return exitConfiguration
+}
+
+// untilStopped does the work under a context that the first SIGTERM or SIGINT
+// ends. It waits for the work to return, but not for longer than grace, and not
+// after a second signal.
+func untilStopped(work func(context.Context) int) int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan int, 1)
+	go func() { done <- work(ctx) }()
+	select {
+	case code := <-done:
+		return code
+	case received := <-signals:
+		cancel(fmt.Errorf("stopped by signal: %s", received))
+	}
+	select {
+	case code := <-done:
+		return code
+	case <-signals:
+		fmt.Fprintln(os.Stderr, "kubesync: second signal, stopping at once")
+		return exitNotInSync
+	case <-time.After(grace):
+		fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", grace)
+		return exitOK
+	}
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync"
+	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/transform"
+)
+
+// oncePatience is how long ONCE waits for the Lease.
+const oncePatience = 30 * time.Second
+
+// wiring holds what the parts of the program share.
+type wiring struct {
+	settings  config.Config
+	log       zerolog.Logger
+	userAgent string
+	cluster   *apply.Cluster // nil in a dry run without a cluster
+	lease     *sync.Lease    // nil in a dry run
+	observer  sync.Observer
+	told      *sync.Log
+	printer   *sync.Printer // nil without DRYRUN
+
+	// namespace is where objects go that name none and whose repo has none either;
+	// fromPod says that it is merely the daemon's own.
+	namespace string
+	fromPod   bool
+}
+
+// wire builds what the configuration asks for. It talks to nobody; an error is one
+// of configuration.
+func wire(settings config.Config, log zerolog.Logger) (*wiring, error) {
+	w := &wiring{settings: settings, log: log, userAgent: "kubesync/" + buildVersion()}
+	namespace, explicit, err := settings.Kubernetes.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	w.namespace, w.fromPod = namespace, !explicit && settings.InPod
+	if settings.Kubernetes.Configured() || !settings.DryRun {
+		if err := w.connect(); err != nil {
+			return nil, err
+		}
+	}
+	w.observe()
+	return w, nil
+}
+
+// connect builds the clients of the cluster; without DRYRUN all that it writes
+// goes through the Lease's fence.
+func (w *wiring) connect() error {
+	config, err := w.settings.Kubernetes.RESTConfig()
+	if err != nil {
+		return err
+	}
+	if !w.settings.DryRun {
+		w.lease, err = sync.NewLease(sync.LeaseOptions{
+			Config:    config,
+			Namespace: w.settings.OwnNamespace,
+			Name:      w.settings.Lease,
+			UserAgent: w.userAgent,
+			Timing:    sync.DefaultLeaseTiming(),
+			Log:       w.log,
+		})
+		if err != nil {
+			return err
+		}
+		config.Wrap(w.lease.Fence)
+	}
+	w.cluster, err = apply.NewCluster(apply.ClusterOptions{
+		Config:           config,
+		OwnNamespace:     w.settings.OwnNamespace,
+		Writer:           w.settings.Lease,
+		Concurrency:      w.settings.ApplyConcurrency,
+		SystemNamespaces: w.settings.SystemNamespaces,
+		Namespaces:       w.settings.Namespaces,
+		UserAgent:        w.userAgent,
+		Log:              w.log,
+	})
+	return err
+}
+
+// observe builds what hears of every sync: the log, and in a dry run the printer.
+func (w *wiring) observe() {
+	w.told = sync.NewLog(w.log, w.settings.DryRun)
+	w.observer = w.told
+	if !w.settings.DryRun {
+		return
+	}
+	render := sync.ManifestText
+	if w.cluster != nil {
+		coloured := colour(os.Stdout)
+		render = func(report sync.Report) string { return sync.PlanText(report, coloured) }
+	}
+	w.printer = sync.NewPrinter(w.settings.Redactor.Writer(os.Stdout), render)
+	w.observer = sync.Observers{w.printer, w.told}
+}
+
+// run syncs until ctx ends, or once, and returns the exit status.
+func (w *wiring) run(ctx context.Context) int {
+	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
+	list := &repoList{wiring: w, warned: map[string]bool{}}
+	repos, err := w.firstList(ctx, list)
+	var mistakes config.Errors
+	switch {
+	case errors.As(err, &mistakes):
+		return misconfigured(err)
+	case err != nil:
+		w.log.Error().Err(err).Msg("there is no list of repos")
+		return exitNotInSync
+	case ctx.Err() != nil:
+		return w.stopped(ctx)
+	case w.settings.Once:
+		return w.once(ctx, repos)
+	}
+	go w.told.Run(ctx)
+	manager := sync.NewManager(sync.ManagerOptions{
+		List:         list,
+		Interval:     w.settings.Interval,
+		Observer:     w.observer,
+		Housekeeping: w.housekeeping(),
+		Log:          w.log,
+	}, repos)
+	if w.lease == nil {
+		manager.Run(ctx)
+	} else {
+		w.lease.Run(ctx, manager.Run)
+	}
+	return w.stopped(ctx)
+}
+
+// stopped says why the daemon ends.
+func (w *wiring) stopped(ctx context.Context) int {
+	w.log.Info().Msg(context.Cause(ctx).Error())
+	if w.settings.Once {
+		return exitNotInSync
+	}
+	return exitOK
+}
+
+// firstList reads the list of repos. One that cannot be reached is tried again
+// until ctx ends, except for ONCE.
+func (w *wiring) firstList(ctx context.Context, list *repoList) ([]sync.Repo, error) {
+	if w.settings.Once {
+		return list.Read(ctx)
+	}
+	return sync.FirstList(ctx, list, w.settings.Interval, w.log, func(err error) bool {
+		var unreachable *config.Unreachable
+		return errors.As(err, &unreachable)
+	})
+}
+
+// once takes all repos through the pipeline once.
+func (w *wiring) once(ctx context.Context, repos []sync.Repo) int {
+	inSync := false
+	pass := func(ctx context.Context) {
+		inSync = sync.Once(ctx, repos, sync.OnceOptions{
+			Observer:     w.observer,
+			Housekeeping: w.housekeeping(),
+			DryRun:       w.settings.DryRun,
+			Log:          w.log,
+		})
+	}
+	if w.lease == nil {
+		pass(ctx)
+	} else if err := w.lease.Once(ctx, oncePatience, pass); err != nil {
+		w.log.Error().Err(err).Msg("nothing was synced")
+		return exitNotInSync
+	}
+	switch {
+	case ctx.Err() != nil:
+		return w.stopped(ctx)
+	case w.printer != nil && w.printer.Err() != nil:
+		w.log.Error().Err(w.printer.Err()).Msg("the plan could not be printed")
+		return exitNotInSync
+	}
+	done := "in sync"
+	if w.settings.DryRun {
+		done = "planned"
+	}
+	if !inSync {
+		w.log.Error().Int("repos", len(repos)).Msg("not all repos are " + done)
+		return exitNotInSync
+	}
+	w.log.Info().Int("repos", len(repos)).Msg("all repos are " + done)
+	return exitOK
+}
+
+// housekeeping keeps the RoleBindings of application repos; nil in a dry run.
+func (w *wiring) housekeeping() func(context.Context) error {
+	if w.lease == nil {
+		return nil
+	}
+	return w.cluster.KeepBindings
+}
+
+// repoList joins the repos of REPO with the list in CONFIG.
+type repoList struct {
+	*wiring
+	warned map[string]bool
+}
+
+// Read implements sync.Lister, and tells the cluster which repos there are.
+func (l *repoList) Read(ctx context.Context) ([]sync.Repo, error) {
+	all := slices.Clone(l.settings.Repos)
+	if l.settings.List != nil {
+		listed, warnings, err := l.settings.List.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, listed...)
+		for _, warning := range warnings {
+			if !l.warned[warning] {
+				l.warned[warning] = true
+				l.log.Warn().Msg(warning)
+			}
+		}
+	}
+	repos := make([]sync.Repo, len(all))
+	known := make([]apply.ListedRepo, len(all))
+	for i, r := range all {
+		repos[i] = l.repo(r)
+		known[i] = apply.ListedRepo{Name: r.Name, Tier: r.Tier, Namespaces: r.Namespaces}
+	}
+	if l.cluster != nil {
+		l.cluster.Listed(known)
+	}
+	return repos, nil
+}
+
+// repo makes a list entry for the loops.
+func (w *wiring) repo(r config.Repo) sync.Repo {
+	return sync.Repo{
+		Name:     r.Name,
+		URL:      r.URL.String(),
+		Tier:     r.Tier,
+		Interval: r.Interval,
+		Settings: r,
+		Open:     func(ctx context.Context) (*sync.Pipeline, error) { return w.open(ctx, r) },
+	}
+}
+
+// open builds the pipeline of a repo.
+func (w *wiring) open(ctx context.Context, r config.Repo) (*sync.Pipeline, error) {
+	transformer, err := transform.New(transform.Options{
+		RepoName:        r.Name,
+		Command:         r.Command,
+		YMLDir:          r.YMLDir,
+		Recursive:       r.Recursive,
+		ConventionalDir: r.ConventionalDir,
+		OnRevisionOnly:  w.settings.CommandOnRevision,
+		Sandbox:         w.settings.Sandbox,
+		Privileged:      r.Tier == apply.System,
+		Environ:         os.Environ(),
+		EnvDeny:         w.settings.CommandEnvDeny,
+		OwnVariables:    config.OwnVariables(),
+		Protected:       []string{w.settings.Git.SSHKeyFile, w.settings.WebhookSecretFile},
+		Timeout:         w.settings.Timeout,
+		Log:             w.log.With().Str("repo", r.Name).Logger(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w.cluster == nil {
+		source, err := w.source(r, false)
+		return &sync.Pipeline{Source: source, Transformer: transformer, Applier: w.offline(r)}, err
+	}
+	set := w.set(r)
+	recorded, err := set.Recorded(ctx)
+	if err != nil {
+		set.Close()
+		return nil, err
+	}
+	source, err := w.source(r, recorded.Ref == "refs/heads/master")
+	if err != nil {
+		set.Close()
+		return nil, err
+	}
+	pipeline := &sync.Pipeline{Source: source, Transformer: transformer, Applier: set}
+	if w.settings.DryRun {
+		pipeline.Applier = sync.Rehearsal{Set: set}
+	}
+	return pipeline, nil
+}
+
+// source builds the git side of a repo's pipeline.
+func (w *wiring) source(r config.Repo, masterSynced bool) (*repo.Repo, error) {
+	return repo.New(repo.Options{
+		URL:               r.URL,
+		Version:           r.Version,
+		MasterSynced:      masterSynced,
+		Credentials:       r.Credentials.Read,
+		CAFile:            w.settings.Git.CAFile,
+		CADir:             w.settings.Git.CADir,
+		SSHKeyFile:        w.settings.Git.SSHKeyFile,
+		SSHKnownHostsFile: w.settings.Git.SSHKnownHostsFile,
+		Timeout:           w.settings.Timeout,
+		UserAgent:         w.userAgent,
+		Log:               w.log.With().Str("repo", r.Name).Logger(),
+	})
+}
+
+// set builds the cluster side of a repo's pipeline.
+func (w *wiring) set(r config.Repo) *apply.Set {
+	namespace, fromPod := w.namespaceOf(r)
+	return w.cluster.NewSet(apply.SetOptions{
+		Name:             r.Name,
+		Tier:             r.Tier,
+		Namespace:        namespace,
+		NamespaceFromPod: fromPod,
+		Namespaces:       r.Namespaces,
+		Prune:            r.Prune,
+		PruneLimit:       w.settings.PruneLimit,
+		Suspend:          r.Suspend,
+		Log:              w.log.With().Str("repo", r.Name).Logger(),
+	})
+}
+
+// namespaceOf returns where objects of a repo go that name no namespace, and
+// whether that is merely the daemon's own.
+func (w *wiring) namespaceOf(r config.Repo) (namespace string, fromPod bool) {
+	if r.Namespace != "" {
+		return r.Namespace, false
+	}
+	return w.namespace, w.fromPod
+}
+
+// offline checks a repo's manifests where there is no cluster to ask.
+func (w *wiring) offline(r config.Repo) *sync.Offline {
+	namespace, fromPod := w.namespaceOf(r)
+	return sync.NewOffline(apply.Rules{
+		Tier:             r.Tier,
+		Namespace:        namespace,
+		NamespaceFromPod: fromPod,
+		Namespaces:       [][]string{w.settings.Namespaces, r.Namespaces},
+		SystemNamespace:  func(name string) bool { return slices.Contains(w.settings.SystemNamespaces, name) },
+	})
+}
