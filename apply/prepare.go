@@ -68,9 +68,8 @@ func normalizeStrings(metadata map[string]any, field string) {
 // the API server. Sent as stringData, apply would own f:stringData: nobody would
 // see foreign edits of data, and removed keys would stay.
 func encodeStringData(secret map[string]any) []string {
-	var faults []string
-	plain, faults := secretStrings(secret, "stringData", faults)
-	data, faults := secretStrings(secret, "data", faults)
+	faults := append(stringMapFaults("stringData", secret["stringData"]), stringMapFaults("data", secret["data"])...)
+	plain, data := mapAt(secret, "stringData"), mapAt(secret, "data")
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if value, ok := data[key].(string); ok {
 			if _, err := base64.StdEncoding.DecodeString(value); err != nil {
@@ -97,12 +96,6 @@ func encodeStringData(secret map[string]any) []string {
 		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	return nil
-}
-
-// secretStrings returns one of a Secret's maps, whose values must be strings.
-func secretStrings(secret map[string]any, field string, faults []string) (map[string]any, []string) {
-	values, _ := secret[field].(map[string]any)
-	return values, append(faults, stringMapFaults(field, secret[field])...)
 }
 
 // lastEnv reduces the repeated variables of each container to their last value,
