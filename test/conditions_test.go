@@ -54,10 +54,10 @@ func (s *scenario) print(v verdict) {
 
 // wanted is a condition as it stands after eventually and stays.
 type wanted struct {
+	name    string
 	look    condition
 	args    []string
 	negated bool
-	text    string
 }
 
 // parseWanted reads [-t DURATION] [!] CONDITION.
@@ -66,14 +66,14 @@ func parseWanted(name string, args []string, usual time.Duration) (wanted, time.
 	if err != nil {
 		return wanted{}, 0, err
 	}
-	w := wanted{text: strings.Join(args, " ")}
+	var w wanted
 	if len(args) > 0 && args[0] == "!" {
 		w.negated, args = true, args[1:]
 	}
 	if len(args) == 0 {
 		return wanted{}, 0, fmt.Errorf("%s what?", name)
 	}
-	w.look, w.args = conditions()[args[0]], args[1:]
+	w.name, w.look, w.args = args[0], conditions()[args[0]], args[1:]
 	if w.look == nil {
 		return wanted{}, 0, fmt.Errorf("there is no condition %q", args[0])
 	}
@@ -91,7 +91,7 @@ func (w wanted) try(s *scenario) (verdict, error) {
 
 // pause is how long to wait between two looks: programs cost more.
 func (w wanted) pause() time.Duration {
-	if w.text != "" && (strings.Contains(w.text, "kubectl ") || strings.Contains(w.text, "exec ")) {
+	if w.name == "kubectl" || w.name == "exec" {
 		return 500 * time.Millisecond
 	}
 	return 100 * time.Millisecond

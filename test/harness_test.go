@@ -1,0 +1,114 @@
+package test
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestParseLine(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		raw  string
+		want line
+	}{
+		"a sync": {
+			`{"level":"info","repo":"site","revision":"abc1234","created":2,"time":"now","message":"synced"}`,
+			line{message: "synced", repo: "site", rev: "abc1234", text: "INFO synced created=2 repo=site revision=abc1234"},
+		},
+		"lists": {
+			`{"level":"warn","objects":["ConfigMap/a \"x\"","b"],"message":"synced in part"}`,
+			line{message: "synced in part", text: "WARN synced in part objects=ConfigMap/a \"x\"\nb"},
+		},
+		"no JSON": {"kubesync: REPO: bad", line{text: "kubesync: REPO: bad"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := parseLine(test.raw); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAuditLine(t *testing.T) {
+	t.Parallel()
+	got, err := auditLine(`{"verb":"patch","user":{"username":"daemon"},"impersonatedUser":{"username":"kubesync-limited"},"userAgent":"kubesync/1",
+		"objectRef":{"resource":"deployments","subresource":"scale","namespace":"web","name":"site"},"responseStatus":{"code":200}}`)
+	if want := "patch deployments/scale web/site daemon as=kubesync-limited 200 kubesync/1"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestWrongWith(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		output string
+		wrong  bool
+	}{
+		"nothing":         {"{\"message\":\"synced\"}\n", false},
+		"told of a panic": {"{\"message\":\"panic: no\"}\n", false},
+		"panic":           {"{}\npanic: oh no\n\ngoroutine 1 [running]:\n", true},
+		"race":            {"==================\nWARNING: DATA RACE\nRead at …\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := wrongWith(test.output); (got != "") != test.wrong {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestExpectStatus(t *testing.T) {
+	t.Parallel()
+	end := func(script string) error { return exec.Command("sh", "-c", script).Run() }
+	for name, test := range map[string]struct {
+		end  error
+		want int
+		fine bool
+	}{
+		"as expected":      {end("exit 2"), 2, true},
+		"success":          {end("exit 0"), 0, true},
+		"another":          {end("exit 1"), 2, false},
+		"killed":           {end("kill -9 $$"), 0, false},
+		"did not even run": {errors.New("no program"), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := expectStatus(test.end, test.want); (err == nil) != test.fine {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestSecretsAreFound(t *testing.T) {
+	t.Parallel()
+	s := &scenario{secrets: map[string]bool{}}
+	s.noticeSecret("REPOCREDS", "ada:pass word")
+	s.noticeSecret("REPO", "https://ada:in-the-url@example.com/a,https://example.com/b")
+	s.keep("abc") // too short to be searched for
+	for text, found := range map[string]bool{
+		"ada pass-word abc": false, "x pass word x": true, "pass+word": true, "cGFzcyB3b3Jk": true, "in-the-url": true,
+	} {
+		if err := s.scanText("somewhere", []byte(text)); (err != nil) != found {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestConditionsNeedAnAnswer proves that a condition turned around does not hold
+// because nobody answered.
+func TestConditionsNeedAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := wanted{negated: true, look: func(*scenario, []string) (verdict, error) { return verdict{}, errors.New("refused") }}
+	if _, err := w.try(nil); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+	w.look = func(*scenario, []string) (verdict, error) { return verdict{saw: "no"}, nil }
+	if _, err := w.try(nil); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
