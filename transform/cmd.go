@@ -152,14 +152,14 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	if err != nil {
 		return Result{}, fmt.Errorf("read what CMD %q left in OUTDIR: %w", t.command.text, err)
 	}
-	// The work tree of a large repository should not take up space until the next run.
+	// INDIR stays: most of it need not be written again for the next run.
 	if err := where.clean(); err != nil {
 		return Result{}, err
 	}
 	return Result{Files: newFileSet(files), Source: Source{Kind: KindCommand, Dir: outDir}, Notes: append(notes, more...)}, nil
 }
 
-// prepare makes CMD's directories anew, with the revision in INDIR.
+// prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR.
 func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
 	if t.workspace == nil {
 		where, err := openWorkspace(t.options.WorkDir, t.options.RepoName)

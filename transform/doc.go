@@ -51,9 +51,9 @@
 //     is in sandbox.go. Without Landlock an application repository's CMD does
 //     not run. If Landlock is there but cannot be applied, CMD does not run
 //     either.
-//   - INDIR is thrown away and checked out anew for every run: restoring a
-//     directory that CMD could write to would follow the symbolic links it may
-//     have left there, with the daemon's rights.
+//   - INDIR is restored before every run, by who checks out, who must not follow
+//     the links that CMD may have left there: the daemon has more rights than CMD.
+//     OUTDIR and TMPDIR are made anew.
 //   - Symbolic links are resolved by this package, never by the kernel, and only
 //     to targets inside the repository (for OUTDIR: inside INDIR and OUTDIR).
 //   - kustomize runs in a helper of its own, without files, network and programs:

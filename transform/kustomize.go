@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -132,7 +133,7 @@ func (t tree) answer(ask question) answer {
 		reply.IsDir = info.IsDir()
 		switch ask.Do {
 		case doRead:
-			reply.Data, err = t.readFile(resolved)
+			reply.Data, err = t.readSource(resolved)
 		case doList:
 			var entries []fs.DirEntry
 			entries, err = fs.ReadDir(t.fsys, resolved)
@@ -146,6 +147,16 @@ func (t tree) answer(ask question) answer {
 		reply.Failure = err.Error()
 	}
 	return reply
+}
+
+// readSource reads a file for kustomize, which would take a pointer of Git LFS for
+// YAML of an unknown kind.
+func (t tree) readSource(resolved string) ([]byte, error) {
+	data, err := t.readFile(resolved)
+	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
+		return nil, fmt.Errorf("%s is a Git LFS pointer: kubesync fetches no LFS objects, commit the file itself", resolved)
+	}
+	return data, err
 }
 
 // cannotExist tells whether an error says that there is no such file, also because the

@@ -138,17 +138,6 @@ func TestPickManyLinks(t *testing.T) {
 	checkError(t, err, "entries below")
 }
 
-func TestPickLFS(t *testing.T) {
-	t.Parallel()
-	files := repo{"a.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"}
-	result, err := newTransform(t, Options{}).Run(t.Context(), files.input("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fs.ReadFile(result.Files, "a.yaml")
-	checkError(t, err, "Git LFS pointer")
-}
-
 // hashedFS is a file system whose files know their hash, as a revision's do.
 type hashedFS struct{ fstest.MapFS }
 

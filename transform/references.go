@@ -41,6 +41,8 @@ type reference struct {
 }
 
 // references lists the files, directories and URLs that a kustomization refers to.
+//
+//nolint:staticcheck // Deprecated fields work as well as the others.
 func references(k types.Kustomization) []reference {
 	var all []reference
 	add := func(field string, names ...string) {

@@ -59,8 +59,9 @@ type Input struct {
 	// Files are the revision's files. Symbolic links in it appear as such: it
 	// implements fs.ReadLinkFS if there may be any.
 	Files fs.FS
-	// Checkout writes the revision into an empty directory, with a .git, so that CMD
-	// can work on it.
+	// Checkout makes a directory hold exactly the revision, with a .git, so that CMD can
+	// work on it. The directory may be missing or hold whatever CMD's last run made of it:
+	// nothing of that may survive, and no link in it be followed.
 	Checkout func(ctx context.Context, dir string) error
 	// Rerun says that the last sync failed, so that CMD has to run again also where
 	// it otherwise runs for new revisions only.

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -131,14 +130,7 @@ func (t tree) readFile(resolved string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(resolved, info.Mode())
 	}
-	data, err := fs.ReadFile(t.fsys, resolved)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
-		return nil, fmt.Errorf("%s is a Git LFS pointer, not the file itself: kubesync does not fetch from LFS, so keep manifests out of it", resolved)
-	}
-	return data, nil
+	return fs.ReadFile(t.fsys, resolved)
 }
 
 func notRegular(name string, mode fs.FileMode) error {

@@ -57,7 +57,7 @@ func openWorkspace(base, repo string) (*workspace, error) {
 			return nil, fmt.Errorf("make a directory for CMD's work tree: %w (TMPDIR says where; with a read-only root file system it has to be a volume)", err)
 		}
 		w := &workspace{dir: dir, lock: lock}
-		if err := w.clean(); err != nil {
+		if err := errors.Join(w.clean(), removeAll(w.path(inDir))); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 		return w, nil
@@ -118,9 +118,9 @@ func lockDirectory(dir string) (*os.File, error) {
 // path returns the absolute path of one of the workspace's directories.
 func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
-// clean removes what the last run left.
+// clean removes what the last run left, but for INDIR.
 func (w *workspace) clean() error {
-	for _, name := range []string{inDir, outDir, tmpDir} {
+	for _, name := range []string{outDir, tmpDir} {
 		if err := removeAll(w.path(name)); err != nil {
 			return fmt.Errorf("remove the last run's %s: %w", name, err)
 		}
@@ -128,12 +128,12 @@ func (w *workspace) clean() error {
 	return nil
 }
 
-// prepare makes the directories anew, all of them empty.
+// prepare makes OUTDIR and TMPDIR anew.
 func (w *workspace) prepare() error {
 	if err := w.clean(); err != nil {
 		return err
 	}
-	for _, name := range []string{inDir, outDir, tmpDir} {
+	for _, name := range []string{outDir, tmpDir} {
 		if err := os.Mkdir(w.path(name), 0o700); err != nil {
 			return fmt.Errorf("make %s: %w", name, err)
 		}
