@@ -31,17 +31,18 @@ func customResource(group, kind, ns, name string) string {
 	return fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec: {size: 1}\n", group, kind, name, ns)
 }
 
-func deployment(ns, name, image, label string) string {
+// deployment is the manifest of a Deployment "web".
+func deployment(ns, image, label string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %[2]s, namespace: %[1]s}
+metadata: {name: web, namespace: %s}
 spec:
-  selector: {matchLabels: {app: %[4]s}}
+  selector: {matchLabels: {app: %[3]s}}
   template:
-    metadata: {labels: {app: %[4]s}}
-    spec: {containers: [{name: main, image: %[3]q}]}
-`, ns, name, image, label)
+    metadata: {labels: {app: %[3]s}}
+    spec: {containers: [{name: main, image: %[2]q}]}
+`, ns, image, label)
 }
 
 func TestApply(t *testing.T) {
@@ -64,13 +65,13 @@ func TestApply(t *testing.T) {
 func testLifecycle(t *testing.T, w world) {
 	ns := w.namespace(t, "lifecycle")
 	r := w.newRepo(t, "lifecycle")
-	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web", "web:1", "web")), "created ConfigMap/lifecycle/a", "created Deployment/lifecycle/web")
+	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web:1", "web")), "created ConfigMap/lifecycle/a", "created Deployment/lifecycle/web")
 	before := w.getConfigMap(t, ns, "a").ResourceVersion
-	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web", "web:1", "web")), "unchanged ConfigMap/lifecycle/a", "unchanged Deployment/lifecycle/web")
+	r.want(r.sync(configMap(ns, "a"), deployment(ns, "web:1", "web")), "unchanged ConfigMap/lifecycle/a", "unchanged Deployment/lifecycle/web")
 	if after := w.getConfigMap(t, ns, "a").ResourceVersion; after != before {
 		t.Errorf("an unchanged object was written: resourceVersion %s became %s", before, after)
 	}
-	r.want(r.sync(configMap(ns, "a", "more=1"), deployment(ns, "web", "web:2", "web")), "configured ConfigMap/lifecycle/a", "configured Deployment/lifecycle/web")
+	r.want(r.sync(configMap(ns, "a", "more=1"), deployment(ns, "web:2", "web")), "configured ConfigMap/lifecycle/a", "configured Deployment/lifecycle/web")
 	r.want(r.sync(configMap(ns, "a")), "configured ConfigMap/lifecycle/a", "pruned Deployment/lifecycle/web")
 	if data := w.getConfigMap(t, ns, "a").Data; keys(data) != "always" {
 		t.Errorf("a key that left git is still there: %v", data)
@@ -158,13 +159,13 @@ func testAdoptApplier(t *testing.T, w world) {
 func testImmutable(t *testing.T, w world) {
 	ns := w.namespace(t, "immutable")
 	r := w.newRepo(t, "immutable")
-	r.sync(deployment(ns, "web", "web:1", "one"))
-	result := r.sync(deployment(ns, "web", "web:1", "two"))
+	r.sync(deployment(ns, "web:1", "one"))
+	result := r.sync(deployment(ns, "web:1", "two"))
 	r.want(result, "failed Deployment/immutable/web")
 	if err := result.Err(); !strings.Contains(err.Error(), "immutable: spec.selector") || !strings.Contains(err.Error(), "kubesync.io/recreate") {
 		t.Errorf("the error neither names the field nor the way out: %v", err)
 	}
-	again := strings.Replace(deployment(ns, "web", "web:1", "two"), "name: web,", `name: web, annotations: {kubesync.io/recreate: "true"},`, 1)
+	again := strings.Replace(deployment(ns, "web:1", "two"), "name: web,", `name: web, annotations: {kubesync.io/recreate: "true"},`, 1)
 	result = r.sync(again)
 	r.want(result, "configured Deployment/immutable/web")
 	if reason := outcome(t, result, "Deployment/immutable/web").Reason; !strings.Contains(reason, "recreated") {
@@ -179,7 +180,7 @@ func testImmutable(t *testing.T, w world) {
 func testManifestError(t *testing.T, w world) {
 	ns := w.namespace(t, "mistaken")
 	r := w.newRepo(t, "mistaken")
-	wrong := strings.Replace(deployment(ns, "web", "web:1", "web"), "containers:", "contaners: [], containers:", 1)
+	wrong := strings.Replace(deployment(ns, "web:1", "web"), "containers:", "contaners: [], containers:", 1)
 	for range 2 {
 		result := r.sync(wrong, configMap(ns, "a"))
 		failed := outcome(t, result, "Deployment/mistaken/web")
@@ -187,7 +188,7 @@ func testManifestError(t *testing.T, w world) {
 			t.Errorf("outcome %s: %v", failed.Action, failed.Err)
 		}
 	}
-	r.want(r.sync(deployment(ns, "web", "web:1", "web"), configMap(ns, "a")), "created Deployment/mistaken/web", "unchanged ConfigMap/mistaken/a")
+	r.want(r.sync(deployment(ns, "web:1", "web"), configMap(ns, "a")), "created Deployment/mistaken/web", "unchanged ConfigMap/mistaken/a")
 }
 
 func testTwoRepos(t *testing.T, w world) {
@@ -263,14 +264,14 @@ func TestUnchangedAmidStatusUpdates(t *testing.T) {
 	w := newWorld(t)
 	ns := w.namespace(t, "status")
 	r := w.newRepo(t, "status")
-	plan, err := r.plan(deployment(ns, "web", "web:1", "web"))
+	plan, err := r.plan(deployment(ns, "web:1", "web"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.set.Apply(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
-	if plan, err = r.plan(deployment(ns, "web", "web:1", "web")); err != nil {
+	if plan, err = r.plan(deployment(ns, "web:1", "web")); err != nil {
 		t.Fatal(err)
 	}
 	patch := []byte(`{"status":{"conditions":[{"type":"Tested","status":"True"}]}}`)

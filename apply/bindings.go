@@ -115,7 +115,7 @@ func (c *Cluster) awaitBinding(ctx context.Context, namespace string) {
 		if err != nil || answer.Status.Allowed {
 			return // if it cannot be asked, the writes themselves will tell
 		}
-		if pause(ctx, pollEvery) != nil {
+		if pause(ctx) != nil {
 			return
 		}
 	}

@@ -28,7 +28,7 @@ func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, ou
 	}
 	deadline := time.Now().Add(servedWait)
 	for !servesAll(known, awaited) && time.Now().Before(deadline) {
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := pause(ctx); err != nil {
 			return known, err
 		}
 		fresh, err := s.cluster.refreshKinds(ctx)

@@ -137,7 +137,7 @@ func ownEntry(entries []metav1.ManagedFieldsEntry) string {
 	for _, entry := range entries {
 		if entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
 			entry.Subresource == "" && entry.FieldsV1 != nil {
-			return string(entry.FieldsV1.Raw)
+			return entry.FieldsV1.GetRawString()
 		}
 	}
 	return ""

@@ -1,14 +1,12 @@
 package apply_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/rs/zerolog"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -195,17 +193,6 @@ func (w world) annotate(t *testing.T, ns, name, key, value string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// eventually fails the test unless the condition comes true.
-func eventually(t *testing.T, what string, condition func(context.Context) bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if condition(t.Context()) {
-			return
-		}
-	}
-	t.Fatalf("in vain: %s", what)
 }
 
 func keys(m map[string]string) string { return strings.Join(slices.Sorted(maps.Keys(m)), ",") }

@@ -131,9 +131,9 @@ func testFailedHolds(t *testing.T, w world) {
 	ns := w.namespace(t, "failing")
 	r := w.newRepo(t, "failing")
 	r.sync(configMap(ns, "a"))
-	wrong := strings.Replace(deployment(ns, "web", "web:1", "web"), "containers:", "contaners: [], containers:", 1)
+	wrong := strings.Replace(deployment(ns, "web:1", "web"), "containers:", "contaners: [], containers:", 1)
 	r.want(r.sync(wrong), "failed Deployment/failing/web", "blocked ConfigMap/failing/a")
-	r.want(r.sync(deployment(ns, "web", "web:1", "web")), "created Deployment/failing/web", "pruned ConfigMap/failing/a")
+	r.want(r.sync(deployment(ns, "web:1", "web")), "created Deployment/failing/web", "pruned ConfigMap/failing/a")
 }
 
 func testApprovalAnnotation(t *testing.T, w world) {

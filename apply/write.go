@@ -119,7 +119,7 @@ func (w *writer) send(ctx context.Context, gvr schema.GroupVersionResource, obje
 		if !notServed(err) || time.Now().After(deadline) {
 			return answer, err
 		}
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := pause(ctx); err != nil {
 			return answer, err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Set) awaitGone(ctx context.Context, m member, deadline time.Time) error
 		case time.Now().After(deadline):
 			return fmt.Errorf("the object is being deleted%s", pendingReason(meta.Finalizers))
 		}
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -249,10 +249,10 @@ func contentHash(o Object) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pause waits, or returns why the context ended.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits until the next look, or returns why the context ended.
+func pause(ctx context.Context) error {
 	select {
-	case <-time.After(d):
+	case <-time.After(pollEvery):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
