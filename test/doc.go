@@ -147,9 +147,11 @@
 //	log [-d DAEMON] PATTERN
 //		a line matches. Lines read `LEVEL MESSAGE key=value …` here, lists one
 //		item a line (use (?s) to match over several), whatever the log's format.
+//		Sets stdout to the first that does.
 //	audit PATTERN
 //		the API server was asked: VERB RESOURCE NAMESPACE/NAME USER as=USER
-//		STATUS USERAGENT (with cluster -audit; as= names who was impersonated).
+//		STATUS USERAGENT (with cluster -audit; as= names who was impersonated;
+//		the verb of a server-side dry run is dryrun-patch and so on).
 //	kubectl ARG… [=~ PATTERN]
 //		it succeeds and its output matches. Sets stdout and stderr. By itself it
 //		is the way to change things: kubectl annotate cm/a x=y.

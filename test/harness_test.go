@@ -34,10 +34,24 @@ func TestParseLine(t *testing.T) {
 
 func TestAuditLine(t *testing.T) {
 	t.Parallel()
-	got, err := auditLine(`{"verb":"patch","user":{"username":"daemon"},"impersonatedUser":{"username":"kubesync-limited"},"userAgent":"kubesync/1",
-		"objectRef":{"resource":"deployments","subresource":"scale","namespace":"web","name":"site"},"responseStatus":{"code":200}}`)
-	if want := "patch deployments/scale web/site daemon as=kubesync-limited 200 kubesync/1"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	for name, test := range map[string]struct{ raw, want string }{
+		"a write": {
+			`{"verb":"patch","user":{"username":"daemon"},"impersonatedUser":{"username":"kubesync-limited"},"userAgent":"kubesync/1",
+			"objectRef":{"resource":"deployments","subresource":"scale","namespace":"web","name":"site"},"responseStatus":{"code":200}}`,
+			"patch deployments/scale web/site daemon as=kubesync-limited 200 kubesync/1",
+		},
+		"a dry run": {
+			`{"verb":"patch","requestURI":"/api/v1/namespaces/web?dryRun=All&force=true","user":{"username":"daemon"},"userAgent":"kubesync/1",
+			"objectRef":{"resource":"namespaces","name":"web"},"responseStatus":{"code":200}}`,
+			"dryrun-patch namespaces web daemon as= 200 kubesync/1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := auditLine(test.raw); err != nil || got != test.want {
+				t.Errorf("got %q, %v; want %q", got, err, test.want)
+			}
+		})
 	}
 }
 

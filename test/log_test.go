@@ -138,7 +138,7 @@ func (s *scenario) logged(args []string) (verdict, error) {
 	}
 	for _, l := range lines {
 		if pattern.MatchString(l.text) {
-			return verdict{holds: true, saw: "logged: " + l.text}, nil
+			return verdict{holds: true, saw: "logged: " + l.text, printed: true, stdout: l.text + "\n"}, nil
 		}
 	}
 	return verdict{saw: fmt.Sprintf("none of %d lines of the log matches", len(lines))}, nil
@@ -239,6 +239,10 @@ func auditLine(raw string) (string, error) {
 			resource += "/" + ref.Subresource
 		}
 	}
+	verb := event.Verb
+	if strings.Contains(event.RequestURI, "dryRun=All") {
+		verb = "dryrun-" + verb
+	}
 	as, status := "", int32(0)
 	if event.ImpersonatedUser != nil {
 		as = event.ImpersonatedUser.Username
@@ -246,5 +250,5 @@ func auditLine(raw string) (string, error) {
 	if event.ResponseStatus != nil {
 		status = event.ResponseStatus.Code
 	}
-	return fmt.Sprintf("%s %s %s %s as=%s %d %s", event.Verb, resource, name, event.User.Username, as, status, event.UserAgent), nil
+	return fmt.Sprintf("%s %s %s %s as=%s %d %s", verb, resource, name, event.User.Username, as, status, event.UserAgent), nil
 }
