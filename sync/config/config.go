@@ -217,7 +217,7 @@ func (b *builder) list(defaults Repo) {
 
 // commands reads how commands are run.
 func (b *builder) commands() {
-	b.to.CommandOnRevision = "revision" == parse(b.mistakes, "CMD_ON", b.env.CmdOn, oneOf("interval", "revision"))
+	b.to.CommandOnRevision = parse(b.mistakes, "CMD_ON", b.env.CmdOn, oneOf("interval", "revision")) == "revision"
 	b.to.Sandbox = parse(b.mistakes, "CMD_SANDBOX", b.env.CmdSandbox, transform.ParseSandboxMode)
 	b.to.CommandEnvDeny = parse(b.mistakes, "CMD_ENV_DENY", b.env.CmdEnvDeny, parseVariableNames)
 	b.to.Timeout = parse(b.mistakes, "TIMEOUT", b.env.Timeout, parseDuration)
