@@ -93,7 +93,7 @@ type builder struct {
 	to       Config
 }
 
-// build makes domain values of the variables, in the order of their documentation.
+// build makes domain values of the variables.
 func build(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor}}

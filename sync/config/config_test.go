@@ -270,6 +270,9 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 			}
 		}
 	}
+	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
+		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
+	}
 	if len(got) != 30 {
 		t.Errorf("%d mistakes are reported, want one for each of 30 variables:\n%v", len(got), err)
 	}

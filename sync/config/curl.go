@@ -20,16 +20,13 @@ type curlOptions struct {
 	certFile, keyFile string
 	insecure          bool
 	user              string // user:password
-	headers           []header
+	headers           http.Header
 	proxy             *url.URL
 	noProxy           bool // -x "": not even that of the environment
 	followRedirects   bool
 	connectTimeout    time.Duration // 0: not limited apart
 	maxTime           time.Duration
 }
-
-// header is one line of a request's head.
-type header struct{ name, value string }
 
 const (
 	// defaultMaxTime bounds the fetch of a list without -m: curl would wait for ever.
@@ -76,10 +73,11 @@ func parseCurlOptions(text string, redactor *Redactor) (curlOptions, []error) {
 			problems = append(problems, err)
 		}
 	}
+	o.headers = http.Header{}
 	for _, line := range headers {
-		parsed, err := parseHeader(line, redactor)
+		name, value, err := parseHeader(line, redactor)
 		note(err)
-		o.headers = append(o.headers, parsed)
+		o.headers[name] = append(o.headers[name], value)
 	}
 	var err error
 	o.connectTimeout, err = parseCurlSeconds("--connect-timeout", connectTimeout, 0)
@@ -107,12 +105,12 @@ func parseCurlOptions(text string, redactor *Redactor) (curlOptions, []error) {
 
 // parseHeader reads "Name: value". What a header carries is a secret, but for a few
 // that never do.
-func parseHeader(line string, redactor *Redactor) (header, error) {
+func parseHeader(line string, redactor *Redactor) (name, value string, err error) {
 	name, value, found := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
 	if !found || value == "" || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 		redactor.Add(line)
-		return header{}, errors.New(`the value of --header is not of the form "Name: value"`)
+		return "", "", errors.New(`the value of --header is not of the form "Name: value"`)
 	}
 	switch name = http.CanonicalHeaderKey(name); name {
 	case "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Host", "User-Agent":
@@ -123,7 +121,7 @@ func parseHeader(line string, redactor *Redactor) (header, error) {
 			redactor.Add(strings.TrimSpace(token))
 		}
 	}
-	return header{name: name, value: value}, nil
+	return name, value, nil
 }
 
 // parseCurlSeconds reads a time as curl does, in seconds with an optional fraction.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,7 +54,8 @@ func parse[T any](m *mistakes, variable, value string, parser func(string) (T, e
 	return zero
 }
 
-// err returns the mistakes as an error, nil if there are none. What the redactor
+// err returns the mistakes as an error in the order in which the variables are
+// documented, nil if there are none. What the redactor
 // knows to be secret is masked, whichever parser it came from.
 func (m *mistakes) err(redactor *Redactor) error {
 	if len(m.found) == 0 {
@@ -62,5 +64,10 @@ func (m *mistakes) err(redactor *Redactor) error {
 	for i := range m.found {
 		m.found[i].Text = redactor.String(m.found[i].Text)
 	}
+	order := map[string]int{}
+	for i, variable := range Variables() {
+		order[variable.Name] = i
+	}
+	slices.SortStableFunc(m.found, func(a, b Mistake) int { return order[a.Variable] - order[b.Variable] })
 	return m.found
 }

@@ -125,7 +125,7 @@ func (o curlOptions) certificate() (tls.Certificate, error) {
 // everybody.
 type targetTransport struct {
 	target      *url.URL
-	headers     []header
+	headers     http.Header
 	user        *url.Userinfo
 	own, others http.RoundTripper
 }
@@ -141,27 +141,14 @@ func (t *targetTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		password, _ := t.user.Password()
 		request.SetBasicAuth(t.user.Username(), password)
 	}
-	for i, header := range t.headers {
-		switch {
-		case header.name == "Host":
-			request.Host = header.value
-		case i > 0 && t.hasBefore(i):
-			request.Header.Add(header.name, header.value)
-		default:
-			request.Header.Set(header.name, header.value)
+	for name, values := range t.headers {
+		if name == "Host" {
+			request.Host = values[0]
+		} else {
+			request.Header[name] = values
 		}
 	}
 	return t.own.RoundTrip(request)
-}
-
-// hasBefore tells whether a header of the same name stands before the i-th.
-func (t *targetTransport) hasBefore(i int) bool {
-	for _, earlier := range t.headers[:i] {
-		if earlier.name == t.headers[i].name {
-			return true
-		}
-	}
-	return false
 }
 
 // sameServer tells whether two URLs have scheme, host and port in common.
