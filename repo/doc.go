@@ -11,11 +11,11 @@
 // who need one. Nothing else touches the disk, so there is nothing to recover
 // after a crash.
 //
-// Where a repository is read from is a [source]: a server (over http, https or
+// Where a repository is read from is a source: a server (over http, https or
 // ssh) or a directory. A source lists refs, tells the commits of a history and
 // gets the objects of one commit; which commit it shall be is decided by
 // functions of refs and commits alone (choose.go). A better way to fetch from
-// some servers is another implementation of the two small steps of [source].
+// some servers is another implementation of the two small steps of that interface.
 //
 // # Where objects live
 //

@@ -42,7 +42,7 @@ func (r *Repo) explain(ctx context.Context, err error) error {
 func (r *Repo) reason(ctx context.Context, err error) string {
 	var status *statusError
 	switch {
-	case context.Cause(ctx) == errTimeout:
+	case errors.Is(context.Cause(ctx), errTimeout):
 		return fmt.Sprintf("not done after %s; if the repository is that large or the network that slow, raise TIMEOUT", r.options.Timeout)
 	case ctx.Err() != nil:
 		return "stopped before it was done"

@@ -43,12 +43,11 @@ type httpWire struct {
 
 // newHTTPWire prepares a conversation; nothing is sent yet.
 func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool) *httpWire {
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:     true,
-		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		MaxIdleConnsPerHost:   1,
-		ResponseHeaderTimeout: 0, // all is bounded by the context
+	transport := &http.Transport{ // without time limits: all is bounded by the context
+		Proxy:               http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:   true,
+		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		MaxIdleConnsPerHost: 1,
 	}
 	return &httpWire{
 		url: u,
@@ -176,7 +175,8 @@ func (w *httpWire) check(response *http.Response, kind string) error {
 		}
 	}
 	want := "application/x-" + uploadPack + "-" + kind
-	if got := response.Header.Get("Content-Type"); got != want {
+	got, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	if strings.TrimSpace(got) != want {
 		return fmt.Errorf("%w: it answers with %q instead of %q", errNotGit, got, want)
 	}
 	return nil

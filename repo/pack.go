@@ -69,7 +69,7 @@ func verifyChecksum(data *chunks) error {
 	if _, err := io.Copy(h, io.NewSectionReader(data, 0, body)); err != nil {
 		return err
 	}
-	if _, err := data.ReadAt(trailer[:], body); err != nil && err != io.EOF {
+	if _, err := data.ReadAt(trailer[:], body); err != nil {
 		return err
 	}
 	if !bytes.Equal(h.Sum(nil), trailer[:]) {

@@ -31,7 +31,7 @@ func TestChunks(t *testing.T) {
 		buf := make([]byte, chunkSize+5)
 		n, err := c.ReadAt(buf, offset)
 		expected := want[min(int(offset), len(want)):min(int(offset)+len(buf), len(want))]
-		if !bytes.Equal(buf[:n], expected) || (err == io.EOF) != (n < len(buf)) {
+		if !bytes.Equal(buf[:n], expected) || errors.Is(err, io.EOF) != (n < len(buf)) {
 			t.Errorf("at %d: got %d bytes, %v", offset, n, err)
 		}
 	}

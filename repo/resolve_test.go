@@ -3,8 +3,10 @@ package repo
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/rs/zerolog"
 
@@ -172,9 +174,9 @@ func TestFollows(t *testing.T) {
 		s.git("checkout", "--quiet", "-b", "aside")
 		s.git("push", "--quiet", "origin", "aside")
 		s.deleteBranch("master", "aside")
-		last := resolveFails(t, branch, "no branch master", "aside")
-		if strings.Contains(last.Error(), "empty") {
-			t.Error(last)
+		text := resolveFails(t, branch, "no branch master", "aside")
+		if strings.Contains(text, "empty") {
+			t.Error(text)
 		}
 		want(t, branch, branch.current.revision, three, "refs/heads/master", "3")
 
@@ -350,6 +352,24 @@ func TestCurrentOnly(t *testing.T) {
 	says(t, r.Checkout(t.Context(), one, t.TempDir()), one.Short(), "not the current one")
 	if got := content(t, r, two, "dir/file"); got != "2" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestOldObjectsAreDropped looks whether the garbage collector may have them.
+func TestOldObjectsAreDropped(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t)
+	s := newSite(t, server.Dir(), "master")
+	s.commit("one", file("1"))
+	r := open(t, server.URL("site"), "")
+	resolve(t, r)
+	must(t, r.Checkout(t.Context(), r.current.revision, t.TempDir()))
+	old := weak.Make(r.current.objects.(*pack))
+	s.commit("two", file("2"))
+	resolve(t, r)
+	runtime.GC()
+	if old.Value() != nil {
+		t.Error("the objects of the revision before are still there")
 	}
 }
 

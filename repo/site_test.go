@@ -124,15 +124,16 @@ func resolve(t testing.TB, r *Repo) Revision {
 	return rev
 }
 
-// resolveFails resolves, expects an error that says all of that, and returns it.
-func resolveFails(t testing.TB, r *Repo, wants ...string) error {
+// resolveFails resolves, expects an error that says all of that, and returns its
+// text.
+func resolveFails(t testing.TB, r *Repo, wants ...string) string {
 	t.Helper()
 	rev, err := r.Resolve(t.Context())
 	if err == nil {
 		t.Fatalf("got revision %s, want an error", rev.ID)
 	}
 	says(t, err, wants...)
-	return err
+	return err.Error()
 }
 
 // says expects that an error says all of that.

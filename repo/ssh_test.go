@@ -91,7 +91,7 @@ func TestSSHFix(t *testing.T) {
 	server := gitserver.StartSSH(t, dir)
 	hosts := write(t, "# none yet\n")
 	r := open(t, server.URL("site"), "", func(o *Options) { o.SSHKeyFile, o.SSHKnownHostsFile = server.KeyFile, hosts })
-	_, line, _ := strings.Cut(resolveFails(t, r, "add the line: ").Error(), "add the line: ")
+	_, line, _ := strings.Cut(resolveFails(t, r, "add the line: "), "add the line: ")
 	if err := os.WriteFile(hosts, []byte(line+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func parseSCP(s string) (URL, error) {
 		// host "user", and would be printed as such.
 		return URL{}, errors.New("it has an @ after the colon; " + acceptedURLs)
 	}
-	u.host = strings.ToLower(u.host)
+	u.host = lower(u.host)
 	if strings.HasPrefix(u.path, ":") { // ext::command and its like
 		return URL{}, errors.New(acceptedURLs)
 	}
@@ -110,7 +110,7 @@ func parseFile(raw *url.URL) (URL, error) {
 func parseRemote(raw *url.URL) (URL, error) {
 	u := URL{
 		scheme: raw.Scheme,
-		host:   strings.ToLower(raw.Hostname()),
+		host:   lower(raw.Hostname()),
 		port:   raw.Port(),
 		path:   raw.Path,
 	}
@@ -219,8 +219,19 @@ func (u URL) Credentials() (Credentials, bool) {
 // that what is secret towards this one may be sent there.
 func (u URL) sameOrigin(other *url.URL) bool {
 	return other.Scheme == u.scheme &&
-		strings.ToLower(other.Hostname()) == u.host &&
+		lower(other.Hostname()) == u.host &&
 		portOf(other.Scheme, other.Port()) == portOf(u.scheme, u.port)
+}
+
+// lower folds ASCII letters only: Unicode's folding takes names for one that DNS
+// keeps apart.
+func lower(host string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, host)
 }
 
 func portOf(scheme, port string) string {

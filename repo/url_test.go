@@ -119,6 +119,7 @@ func TestSameOrigin(t *testing.T) {
 		"other port":         {"https://example.com/a", "https://example.com:8443/a", false},
 		"other host":         {"https://example.com/a", "https://example.org/a", false},
 		"host below":         {"https://example.com/a", "https://git.example.com/a", false},
+		"Kelvin sign":        {"https://k.example.com/a", "https://\u212a.example.com/a", false},
 		"trailing dot":       {"https://example.com/a", "https://example.com./a", false},
 		"upgrade":            {"http://example.com/a", "https://example.com/a", false},
 		"downgrade":          {"https://example.com/a", "http://example.com/a", false},
