@@ -62,8 +62,8 @@ type builder struct {
 }
 
 // isolatedBuild builds after it has taken everything from this process that the
-// kustomize library could reach outside the tree with: its loader gets what looks like a URL
-// over HTTP, and else with git, and cannot be told not to.
+// kustomize library could reach outside the tree with: its loader gets what looks like
+// a URL over HTTP, and else with git, and cannot be told not to.
 func (b *builder) isolatedBuild(dir string) ([]document, error) {
 	http.DefaultTransport = noNetwork{refuse: b.files.refuse}
 	os.Clearenv() // no PATH, so no git
@@ -87,8 +87,8 @@ func (n noNetwork) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, n.refuse("%s is remote", request.URL.Redacted())
 }
 
-// build builds the kustomization in dir. What was refused on the way is the error, also if kustomize
-// thinks that it managed without, or made something else of it.
+// build builds the kustomization in dir. What was refused on the way is the error, also
+// if kustomize thinks that it managed without, or made something else of it.
 func (b *builder) build(dir string) (documents []document, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -28,8 +28,8 @@ type program struct {
 // anything, as it may turn out that there is nothing to run. No such path can exist.
 const unmade = "/dev/null/kubesync"
 
-// findProgram looks up CMD's first word. The program is nil if there is none to run; note then says
-// so, unless there is no CMD at all.
+// findProgram looks up CMD's first word. The program is nil if there is none to run;
+// note then says so, unless there is no CMD at all.
 func (t *Transform) findProgram(repo tree) (found *program, note string, err error) {
 	if len(t.command.words) == 0 {
 		return nil, "", nil

@@ -35,9 +35,9 @@ func launch(in, out *os.File) int {
 	})
 }
 
-// confine restricts this process, and all that it becomes and starts, to what is
-// within reach, with all the kernel's Landlock can do; it is an error if there is no Landlock at all. The
-// network stays open.
+// confine restricts this process, and all that it becomes and starts, to what is within
+// reach, with all the kernel's Landlock can do; it is an error if there is no Landlock
+// at all. The network stays open.
 func (r reach) confine() error {
 	abi := landlockABI()
 	if abi == 0 {
@@ -54,7 +54,7 @@ func (r reach) confine() error {
 		inside = inside.WithRefer()
 	}
 	err := config.Restrict(
-		landlock.RODirs(readDirs...), landlock.ROFiles(readFiles...),
+		landlock.RODirs(readDirs...).IgnoreIfMissing(), landlock.ROFiles(readFiles...).IgnoreIfMissing(),
 		inside, landlock.RWFiles(writeFiles...).WithIoctlDev(),
 	)
 	if err != nil {

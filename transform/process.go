@@ -17,9 +17,9 @@ import (
 // before it is killed itself.
 const patience = 10 * time.Second
 
-// run runs a program under the supervisor until it and all its descendants have
-// ended, or the time is up or ctx is done; then they are killed. The error says how it ended, and its
-// last lines; it wraps the cause of ctx if that was why.
+// run runs a program under the supervisor until it and all its descendants have ended,
+// or the time is up or ctx is done; then they are killed. The error says how it ended,
+// and its last lines; it wraps the cause of ctx if that was why.
 func (t *Transform) run(ctx context.Context, todo job, out *output) error {
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
@@ -73,9 +73,9 @@ func quote(lines []string) string {
 }
 
 // startHelper starts this binary as a helper, talks to it over two pipes, and waits
-// until it has ended. When ctx is done the pipe to it is closed, which every helper takes
-// as the order to end; if it does not it is killed. An error of talk counts only if the helper
-// did not fail itself.
+// until it has ended. When ctx is done the pipe to it is closed, which every helper
+// takes as the order to end; if it does not it is killed. An error of talk counts only
+// if the helper did not fail itself.
 func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Writer, talk func(in io.Reader, to io.WriteCloser) (T, error)) (T, error) {
 	var result T
 	helperIn, to, err := os.Pipe()

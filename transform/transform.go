@@ -11,7 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options is what is configured for one repository. The zero value of each field is its default.
+// Options is what is configured for one repository. The zero value of each field is its
+// default.
 type Options struct {
 	// RepoName is the repository's name, unique in the daemon; CMD sees it as REPO_NAME.
 	RepoName string
@@ -70,11 +71,12 @@ type Input struct {
 
 // Result is what is to be applied.
 type Result struct {
-	// Files holds exactly the manifests: every regular file in it is one, whatever
-	// its name. What comes from the repository has its path there; what CMD wrote
-	// has OUTDIR/ before its path in OUTDIR; what kustomize built has the path of the
-	// file that it was built from, with ---, a YAML document per object. The files' FileInfo has a
-	// method Hash() string with git's hash of the content, empty if it is not known.
+	// Files holds exactly the manifests: every regular file in it is one, whatever its
+	// name. What comes from the repository has its path there; what CMD wrote has
+	// OUTDIR/ before its path in OUTDIR; what kustomize built has the path of the file
+	// that it was built from, with ---, a YAML document per object. The files' FileInfo
+	// has a method Hash() string with git's hash of the content, empty if it is not
+	// known.
 	Files fs.FS
 	// Source is where the manifests come from.
 	Source Source

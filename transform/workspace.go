@@ -80,14 +80,17 @@ func fileName(repo string) string {
 // errTaken means that a directory is somebody else's.
 var errTaken = errors.New("in use")
 
-// lockDirectory makes dir, if it is not there, and takes its lock. In a directory that everybody
-// may write to, such as /tmp, others can have put something of that name there:
-// what is not a directory of our own user counts as taken.
+// lockDirectory makes dir, if it is not there, and takes its lock. In a directory that
+// everybody may write to, such as /tmp, others can have put something of that name
+// there: what is not a directory of our own user counts as taken.
 func lockDirectory(dir string) (*os.File, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errTaken // until just now
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +167,19 @@ func below(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
 }
 
-// close removes the workspace and gives up its lock.
+// close removes the workspace and gives up its lock. The lock's file goes last: as soon as
+// it is gone the directory may be somebody else's, who then keeps it.
 func (w *workspace) close() error {
-	return errors.Join(removeAll(w.dir), w.lock.Close())
+	err := errors.Join(w.clean(), removeAll(w.path(inDir)))
+	if err == nil {
+		err = os.Remove(w.lock.Name())
+	}
+	if err == nil {
+		if err = os.Remove(w.dir); errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, w.lock.Close())
 }
 
 // removeAll removes a directory and what is in it, also below directories that

@@ -1,10 +1,12 @@
 package transform
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -79,6 +81,37 @@ func TestWorkspaceIsNotShared(t *testing.T) {
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Processes that come and go at the same time never get hold of the same workspace.
+func TestWorkspaceChanges(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				w, err := openWorkspace(base, "a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mark := filepath.Join(w.dir, "mark")
+				if file, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+					t.Errorf("%s is somebody else's too: %v", w.dir, err)
+				} else if err := errors.Join(file.Close(), os.Remove(mark)); err != nil {
+					t.Error(err)
+				}
+				if err := w.close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if left, _ := os.ReadDir(base); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 
