@@ -145,8 +145,9 @@
 //	failed [-d DAEMON] REPO [PATTERN]
 //		the last line about REPO says that it could not be synced.
 //	log [-d DAEMON] PATTERN
-//		a line matches. Lines read `LEVEL MESSAGE key=value …` here, lists one
-//		item a line (use (?s) to match over several), whatever the log's format.
+//		a line matches. Lines read `LEVEL MESSAGE key=value …` here, with keys in
+//		the order of the alphabet, lists one item a line, and a dot that matches
+//		line ends too, whatever the log's format.
 //		Sets stdout to the first that does.
 //	audit PATTERN
 //		the API server was asked: VERB RESOURCE NAMESPACE/NAME USER as=USER

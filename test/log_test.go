@@ -128,7 +128,7 @@ func (s *scenario) logged(args []string) (verdict, error) {
 	if len(args) != 1 {
 		return verdict{}, errors.New("want log [-d DAEMON] PATTERN")
 	}
-	pattern, err := regexp.Compile(args[0])
+	pattern, err := regexp.Compile("(?s)" + args[0])
 	if err != nil {
 		return verdict{}, err
 	}
@@ -154,7 +154,7 @@ func (s *scenario) lastSync(message string, args []string) (verdict, error) {
 	if len(args) == 0 || len(args) > 2 {
 		return verdict{}, errors.New("want [-d DAEMON] REPO [PATTERN]")
 	}
-	pattern, err := regexp.Compile(strings.Join(args[1:], ""))
+	pattern, err := regexp.Compile("(?s)" + strings.Join(args[1:], ""))
 	if err != nil {
 		return verdict{}, err
 	}
