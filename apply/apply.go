@@ -76,7 +76,7 @@ func (s *Set) suspended(plan Plan) string {
 func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, result *Result) error {
 	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken}
 	for at, objects := range inSteps(plan.objects) {
-		outcomes, err := w.writeStep(ctx, objects)
+		outcomes, err := s.cluster.inStep(ctx, objects, w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return err
@@ -90,18 +90,19 @@ func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, r
 	return nil
 }
 
-// writeStep writes one step's objects, as many at a time as the cluster allows.
-func (w *writer) writeStep(ctx context.Context, objects []Object) ([]Outcome, error) {
+// inStep does one step's objects, as many at a time as the cluster allows, and
+// stops when the API server cannot be reached.
+func (c *Cluster) inStep(ctx context.Context, objects []Object, do func(context.Context, Object) Outcome) ([]Outcome, error) {
 	var mu sync.Mutex
 	outcomes := make([]Outcome, 0, len(objects))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(w.set.cluster.writes))
+	group.SetLimit(cap(c.writes))
 	for _, object := range objects {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			outcome := w.write(ctx, object)
+			outcome := do(ctx, object)
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes = append(outcomes, outcome)

@@ -16,6 +16,7 @@ import (
 )
 
 // BindingName is the RoleBinding that lets application repos write in a namespace.
+// They may not declare it: a repo that could write it could give itself other rights.
 const BindingName = "kubesync"
 
 // bindingWriterLabel marks a RoleBinding as ours to take away, and names the

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +31,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	for _, objects := range inSteps(plan.objects) {
-		outcomes, err := r.step(ctx, objects)
+		outcomes, err := s.cluster.inStep(ctx, objects, r.object)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return result, err
@@ -71,29 +68,6 @@ func (r *rehearsal) findUnbound(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// step rehearses one step's objects.
-func (r *rehearsal) step(ctx context.Context, objects []Object) ([]Outcome, error) {
-	var mu sync.Mutex
-	outcomes := make([]Outcome, 0, len(objects))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(cap(r.set.cluster.writes))
-	for _, object := range objects {
-		group.Go(func() error {
-			outcome := r.object(ctx, object)
-			mu.Lock()
-			defer mu.Unlock()
-			outcomes = append(outcomes, outcome)
-			if ctx.Err() == nil && unreachable(outcome.Err) {
-				return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
-			}
-			return nil
-		})
-	}
-	err := group.Wait()
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
-	return outcomes, err
 }
 
 // object rehearses one object.

@@ -77,10 +77,10 @@ func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
 	var reasons []string
 	counts := result.Counts()
 	if n := counts[Failed] + counts[Refused]; n > 0 {
-		reasons = append(reasons, countObjects(n)+" could not be applied")
+		reasons = append(reasons, countObjects(n)+" could not be applied (it goes on by itself when that is resolved)")
 	}
 	if n := counts[Parked]; n > 0 {
-		reasons = append(reasons, countObjects(n)+" parked")
+		reasons = append(reasons, fmt.Sprintf("%s %s parked (it goes on by itself when that is resolved)", countObjects(n), isOrAre(n)))
 	}
 	if len(plan.objects)+len(plan.held) == 0 {
 		reasons = append(reasons, "the revision declares no objects at all")
@@ -117,6 +117,14 @@ func (p Plan) sourceChanges() []string {
 // blocked is the outcome of an object that left git and stays for now.
 func blocked(m member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason}
+}
+
+// isOrAre is the verb that goes with a number.
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // countObjects words a number of objects.

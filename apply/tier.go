@@ -39,10 +39,6 @@ func ParseTier(text string) (Tier, error) {
 // a system repo may do.
 const refusal = "Unprivileged repo requires privilege: "
 
-// limitedBinding is the RoleBinding that gives application repos their rights in
-// a namespace: a repo that could write it could give itself others.
-const limitedBinding = "kubesync"
-
 // gate refuses what the application tier may not declare. It is a check that
 // says early and clearly what is wrong: the boundary itself are the rights of
 // the user that application repos are applied as, and Pod Security admission.
@@ -71,8 +67,8 @@ func (g *gate) object(o Object, scope Scope, isSystem func(string) bool, hint st
 	case isSystem != nil && isSystem(id.Namespace):
 		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace+hint)
 	}
-	if id.GroupKind() == (schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}) && id.Name == limitedBinding {
-		refusals = append(refusals, refusal+"the RoleBinding "+limitedBinding+" is kubesync's own")
+	if id.GroupKind() == (schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}) && id.Name == BindingName {
+		refusals = append(refusals, refusal+"the RoleBinding "+BindingName+" is kubesync's own")
 	}
 	return refusals
 }
