@@ -72,15 +72,18 @@ func (s *Set) keeps(m member) string {
 	return ""
 }
 
+// untilResolved says of a reason to hold a prune that nobody has to approve anything.
+const untilResolved = " (pruning goes on by itself when that is resolved)"
+
 // holds returns why pruning as a whole has to wait for approval.
 func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
 	var reasons []string
 	counts := result.Counts()
 	if n := counts[Failed] + counts[Refused]; n > 0 {
-		reasons = append(reasons, countObjects(n)+" could not be applied (it goes on by itself when that is resolved)")
+		reasons = append(reasons, countObjects(n)+" could not be applied"+untilResolved)
 	}
 	if n := counts[Parked]; n > 0 {
-		reasons = append(reasons, fmt.Sprintf("%s %s parked (it goes on by itself when that is resolved)", countObjects(n), isOrAre(n)))
+		reasons = append(reasons, countObjects(n)+" parked"+untilResolved)
 	}
 	if len(plan.objects)+len(plan.held) == 0 {
 		reasons = append(reasons, "the revision declares no objects at all")
@@ -117,14 +120,6 @@ func (p Plan) sourceChanges() []string {
 // blocked is the outcome of an object that left git and stays for now.
 func blocked(m member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason}
-}
-
-// isOrAre is the verb that goes with a number.
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // countObjects words a number of objects.
