@@ -102,7 +102,7 @@ func testParked(t *testing.T, w world) {
 	}
 	result = r.sync(customResource("parked.test", "Gadget", ns, "one"))
 	r.want(result, "parked Gadget/parked/one", "blocked ConfigMap/parked/a")
-	if !strings.Contains(result.PruneHeld, "1 object is parked") {
+	if !strings.Contains(result.PruneHeld, "1 object parked") {
 		t.Errorf("pruning waits for another reason: %q", result.PruneHeld)
 	}
 	other := w.newRepo(t, "parked-crd")
