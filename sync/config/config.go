@@ -255,9 +255,10 @@ func (b *builder) warn(format string, args ...any) {
 	b.to.Warnings = append(b.to.Warnings, b.redactor.String(fmt.Sprintf(format, args...)))
 }
 
-// kubernetes reads KUBECTL_OPTIONS and the log level that it may ask for.
+// kubernetes reads KUBECTL_OPTIONS and the log level that it may ask for. Only a dry
+// run can do without a cluster.
 func (b *builder) kubernetes() {
-	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, b.mistakes, b.redactor)
+	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, !bool(b.env.DryRun), b.mistakes, b.redactor)
 	b.to.Kubernetes, b.to.LogLevel = kubernetes, options.level
 	for _, warning := range options.warnings {
 		b.warn("%s", warning)

@@ -38,6 +38,7 @@ func TestDefaults(t *testing.T) {
 		PruneLimit:       apply.PruneLimit{Percent: true, Value: 50},
 		Drift:            DriftCorrect,
 		SystemNamespaces: []string{"kube-system", "kube-public", "kube-node-lease"},
+		DryRun:           true, // by configure
 		ApplyConcurrency: 16,
 		Lease:            "kubesync-app",
 		OwnNamespace:     "kube-system",
@@ -331,6 +332,7 @@ func TestLoad(t *testing.T) {
 	t.Setenv("TIMEOUT", "")
 	t.Setenv("SOMETHING_ELSE", "is no mistake")
 	t.Setenv("POD_NAMESPACE", "elsewhere")
+	t.Setenv("KUBECTL_OPTIONS", "--server=https://host")
 	config, err := Load()
 	if err != nil {
 		t.Fatal(err)

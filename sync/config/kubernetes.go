@@ -29,7 +29,7 @@ type Kubernetes struct {
 
 // errNoCluster says that nothing tells of a cluster.
 var errNoCluster = errors.New("no cluster is configured: there is no kubeconfig (KUBECONFIG, or --kubeconfig or --server in KUBECTL_OPTIONS), " +
-	"and this is no pod with a ServiceAccount")
+	"and this is no pod with a ServiceAccount; DRYRUN=1 does without, and checks the manifests only")
 
 // kubectlOptions is what KUBECTL_OPTIONS says besides the connection.
 type kubectlOptions struct {
@@ -37,8 +37,9 @@ type kubectlOptions struct {
 	warnings []string
 }
 
-// newKubernetes reads KUBECTL_OPTIONS and whatever it points at.
-func newKubernetes(options string, pod pod, m *mistakes, redactor *Redactor) (Kubernetes, kubectlOptions) {
+// newKubernetes reads KUBECTL_OPTIONS and whatever it points at. It is a mistake if
+// that is no cluster where one is needed.
+func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *Redactor) (Kubernetes, kubectlOptions) {
 	const variable = "KUBECTL_OPTIONS"
 	k := Kubernetes{
 		flags:     genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag(),
@@ -61,12 +62,14 @@ func newKubernetes(options string, pod pod, m *mistakes, redactor *Redactor) (Ku
 		// where nobody answers a daemon.
 		k.flags.Username, k.flags.Password = nil, nil
 	}
-	if len(problems) == 0 {
-		problems = k.check()
-	}
 	for _, problem := range problems {
 		m.add(variable, "%v; accepted are kubectl's flags for the connection (such as --kubeconfig, --context, --server, --namespace, --as), "+
 			"--username, --password and -v", problem)
+	}
+	if len(problems) == 0 {
+		for _, problem := range k.check(needed) {
+			m.add(variable, "%v", problem)
+		}
 	}
 	result := kubectlOptions{level: verbosityLevel(*verbosity)}
 	if *matchVersion {
@@ -98,7 +101,7 @@ func (k Kubernetes) secrets() []string {
 }
 
 // check finds what is wrong with the options beyond their spelling.
-func (k Kubernetes) check() []error {
+func (k Kubernetes) check(needed bool) []error {
 	var problems []error
 	if file := *k.flags.KubeConfig; file != "" {
 		if err := checkFile(file); err != nil {
@@ -121,7 +124,7 @@ func (k Kubernetes) check() []error {
 	if len(problems) > 0 {
 		return problems
 	}
-	if _, err := k.RESTConfig(); err != nil && !errors.Is(err, errNoCluster) {
+	if _, err := k.RESTConfig(); err != nil && (needed || !errors.Is(err, errNoCluster)) {
 		problems = append(problems, err)
 	}
 	return problems

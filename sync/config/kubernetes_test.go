@@ -169,6 +169,13 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
+// Whoever wants to write must say where, beside all else that is wrong.
+func TestNoClusterWithoutDryRun(t *testing.T) {
+	t.Parallel()
+	_, err := configure(t, vars{"REPO": appURL, "DRYRUN": "no", "TIER": "root"}, outside(t))
+	expect(t, err, "KUBECTL_OPTIONS: no cluster is configured", "DRYRUN=1", `TIER: "root"`)
+}
+
 func TestTheKubeconfigsTokenIsRedacted(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "kubeconfig", "current-context: one\n"+kubeconfig)

@@ -64,12 +64,14 @@ func outside(t *testing.T) host {
 }
 
 // configure builds a configuration from variables, as Load does from the process's.
+// It is one of a dry run, which needs no cluster, unless they say otherwise.
 func configure(t *testing.T, set vars, host host) (Config, error) {
 	t.Helper()
 	env, err := readEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
+	env.DryRun = true
 	known := map[string]reflect.Value{}
 	for field, value := range reflect.ValueOf(&env).Elem().Fields() {
 		known[field.Tag.Get("envconfig")] = value
