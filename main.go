@@ -31,6 +31,10 @@ const (
 // commonly kills after 30 s, and the promise is 10.
 const grace = 9 * time.Second
 
+// sameSignal is how close together two signals are one: timeout(1) and some init
+// programs send to the process and then to its group, which it is in.
+const sameSignal = 300 * time.Millisecond
+
 func main() { os.Exit(run(os.Args)) }
 
 // run does what the arguments say and returns the exit status.
@@ -46,14 +50,14 @@ func run(args []string) int {
 		fmt.Println(buildVersion())
 		return exitOK
 	case args[1] == "help" || args[1] == "--help" || args[1] == "-h":
-		return usage(os.Stdout, exitOK)
+		return usage(os.Stdout)
 	}
-	fmt.Fprintf(os.Stderr, "kubesync: unknown arguments %q\n\n", args[1:])
-	return usage(os.Stderr, exitConfiguration)
+	fmt.Fprintf(os.Stderr, "kubesync: unknown argument %q: \"kubesync help\" tells what there is\n", args[len(args)-1])
+	return exitConfiguration
 }
 
-// usage prints how kubesync is called.
-func usage(w io.Writer, code int) int {
+// usage prints how kubesync is called, and returns the exit status.
+func usage(w io.Writer) int {
 	fmt.Fprint(w, "kubesync makes a Kubernetes cluster what git says.\n\n"+
 		"usage:\n  kubesync          sync as the environment variables below say, until stopped\n"+
 		"  kubesync version  print the version\n  kubesync help     print this\n\n")
@@ -61,7 +65,7 @@ func usage(w io.Writer, code int) int {
 		fmt.Fprintf(os.Stderr, "kubesync: %v\n", err)
 		return exitNotInSync
 	}
-	return code
+	return exitOK
 }
 
 // buildVersion is the stamped version, else what the Go toolchain recorded.
@@ -126,14 +130,20 @@ func untilStopped(work func(context.Context) int) int {
 	case received := <-signals:
 		cancel(fmt.Errorf("stopped by signal: %s", received))
 	}
-	select {
-	case code := <-done:
-		return code
-	case <-signals:
-		fmt.Fprintln(os.Stderr, "kubesync: second signal, stopping at once")
-		return exitNotInSync
-	case <-time.After(grace):
-		fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", grace)
-		return exitOK
+	first, late := time.Now(), time.After(grace)
+	for {
+		select {
+		case code := <-done:
+			return code
+		case <-signals:
+			if time.Since(first) < sameSignal {
+				continue
+			}
+			fmt.Fprintln(os.Stderr, "kubesync: second signal, stopping at once")
+			return exitNotInSync
+		case <-late:
+			fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", grace)
+			return exitOK
+		}
 	}
 }
