@@ -32,18 +32,20 @@ func colour(stream *os.File) bool {
 
 // routeForeignLogs has what client-go and the standard library log appear in our
 // log, at debug level: what matters of it comes back as errors, and is told there.
+// What it considers verbose never does, whatever our level: from V(8) on client-go
+// would log the bodies of requests and answers, Secrets included.
 func routeForeignLogs(log zerolog.Logger) {
 	handler := demoted{zerolog.NewSlogHandler(log)}
 	klog.SetLoggerWithOptions(logr.FromSlogHandler(handler), klog.ContextualLogger(true))
 	slog.SetDefault(slog.New(handler))
 }
 
-// demoted is a handler to which everything is at debug level.
+// demoted is a handler that takes what is not verbose, as if it were at debug level.
 type demoted struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
-func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
-	return d.Handler.Enabled(ctx, slog.LevelDebug)
+func (d demoted) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo && d.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
 // Handle implements slog.Handler.

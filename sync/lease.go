@@ -319,7 +319,7 @@ func (k *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 		return record, raw, err
 	}
 	if err != nil {
-		k.owner.sawProblem(fmt.Errorf("read: %w", err))
+		k.owner.sawProblem(ctx, fmt.Errorf("read: %w", err))
 		return record, raw, err
 	}
 	k.owner.sawHolder(record.HolderIdentity)
@@ -335,22 +335,22 @@ func (k *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 
 // Create writes the first record.
 func (k *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return k.write(record, func() error { return k.Interface.Create(ctx, record) })
+	return k.write(ctx, record, func() error { return k.Interface.Create(ctx, record) })
 }
 
 // Update takes over or renews.
 func (k *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return k.write(record, func() error { return k.Interface.Update(ctx, record) })
+	return k.write(ctx, record, func() error { return k.Interface.Update(ctx, record) })
 }
 
-func (k *leaseLock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
+func (k *leaseLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func() error) error {
 	k.mu.Lock()
 	k.tried = true
 	k.mu.Unlock()
 	sent := time.Now()
 	if err := send(); err != nil {
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			k.owner.sawProblem(fmt.Errorf("write: %w", err))
+			k.owner.sawProblem(ctx, fmt.Errorf("write: %w", err))
 		}
 		return err
 	}
@@ -388,7 +388,11 @@ func (l *Lease) sawHolder(holder string) {
 }
 
 // sawProblem notes why the lease cannot be had and says so, again only rarely.
-func (l *Lease) sawProblem(err error) {
+// A request that was given up because the term is over is no problem.
+func (l *Lease) sawProblem(ctx context.Context, err error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.problem = err
