@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubesync/kubesync/test/cluster"
+	"github.com/kubesync/kubesync/test/gitserver"
 )
 
 // variant is one way to put the folders of deploy/ together.
@@ -106,6 +107,77 @@ func TestReplacesTheShellScript(t *testing.T) {
 	}
 }
 
+// What the restricted component grants is enough to sync, change and prune an
+// application repo, and not enough for anything else.
+func TestRestrictedRights(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "kubesync")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	c := cluster.Start(t, cluster.WithControllers) // they fill the ClusterRole admin
+	kubectl(t, c, "apply", "-k", overlay(t, variant{resource: "base", components: []string{"restricted"}}))
+	kubectl(t, c, "create", "namespace", "shop")
+	daemon, err := c.ServiceAccount(t.Context(), "kube-system", "kubesync")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := gitserver.CreateRepo(t.TempDir(), "site", "master")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync := func(files map[string]string) (string, error) {
+		t.Helper()
+		if _, err := site.Commit("Next", files); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), program)
+		command.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=" + daemon.Kubeconfig,
+			"REPO=file://" + site.Bare, "TIER=application", "ONCE=1"}
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+
+	one := map[string]string{"a.yaml": configMap("a", "shop"), "b.yaml": configMap("b", "shop")}
+	if out, err := sync(one); err != nil {
+		t.Fatalf("first sync: %v\n%s", err, out)
+	}
+	kubectl(t, c, "get", "configmap", "a", "b", "--namespace", "shop")
+	delete(one, "b.yaml")
+	if out, err := sync(one); err != nil || !strings.Contains(out, `"pruned":1`) {
+		t.Fatalf("second sync did not prune: %v\n%s", err, out)
+	}
+	one["c.yaml"] = configMap("c", "kube-system")
+	if out, err := sync(one); err == nil || !strings.Contains(out, "Unprivileged repo requires privilege") {
+		t.Fatalf("an object in a system namespace is not refused: %v\n%s", err, out)
+	}
+
+	for _, forbidden := range [][]string{
+		{"get", "secrets", "--namespace", "kube-system"},
+		{"create", "pods", "--namespace", "shop"},
+		{"create", "clusterrolebindings"},
+		{"bind", "clusterroles/cluster-admin"},
+		{"impersonate", "users/system:admin"},
+		{"impersonate", "groups/system:masters"},
+	} {
+		out, _ := kubectlAs(t, daemon.Kubeconfig, c, append([]string{"auth", "can-i"}, forbidden...)...)
+		if !strings.HasPrefix(lastLine(out), "no") {
+			t.Errorf("the daemon may %s: %s", strings.Join(forbidden, " "), out)
+		}
+	}
+}
+
+// configMap returns a manifest.
+func configMap(name, namespace string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + namespace + "}\ndata: {k: v}\n"
+}
+
+// lastLine returns the last line that is not empty.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
 // overlay writes a kustomization that puts a variant together, as a user's would,
 // and returns its folder.
 func overlay(t *testing.T, v variant) string {
@@ -135,11 +207,18 @@ func overlay(t *testing.T, v variant) string {
 // kubectl runs kubectl as the cluster's administrator and returns what it prints.
 func kubectl(t *testing.T, c *cluster.Cluster, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), c.Program("kubectl"), args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "HOME="+t.TempDir())
-	out, err := command.CombinedOutput()
+	out, err := kubectlAs(t, c.Kubeconfig(), c, args...)
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return out
+}
+
+// kubectlAs runs kubectl with a kubeconfig.
+func kubectlAs(t *testing.T, kubeconfig string, c *cluster.Cluster, args ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), c.Program("kubectl"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
+	out, err := command.CombinedOutput()
+	return string(out), err
 }
