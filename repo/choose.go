@@ -97,7 +97,7 @@ func chooseLatest(r refs, of history) (selection, error) {
 
 // chooseCommit returns the one commit of a history whose hash begins with some
 // digits.
-func chooseCommit(of history, digits string) (selection, error) {
+func chooseCommit(r refs, of history, digits string) (selection, error) {
 	var found []plumbing.Hash
 	for hash := range of.commits {
 		if strings.HasPrefix(hash.String(), digits) {
@@ -106,7 +106,7 @@ func chooseCommit(of history, digits string) (selection, error) {
 	}
 	switch len(found) {
 	case 0:
-		return selection{}, unknownCommit(digits)
+		return selection{}, r.noCommit(digits)
 	case 1:
 		return selection{tag: tag{found[0], found[0]}}, nil
 	}
@@ -118,8 +118,9 @@ func chooseCommit(of history, digits string) (selection, error) {
 	return selection{}, fmt.Errorf("commit %s is ambiguous, give more digits: %s", digits, existing("commits that begin so", names))
 }
 
-func unknownCommit(digits string) error {
-	return fmt.Errorf("there is no commit %s in the history of its branches and tags", digits)
+// noCommit is the error of a commit that is not there.
+func (r refs) noCommit(digits string) error {
+	return r.nothing(fmt.Sprintf("there is no commit %s in the history of its branches and tags (was it pushed?)", digits), existing("branches", r.branches))
 }
 
 // nothing is the error of a mode that selects nothing.

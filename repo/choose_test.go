@@ -169,6 +169,7 @@ func TestChooseLatest(t *testing.T) {
 
 func TestChooseCommit(t *testing.T) {
 	t.Parallel()
+	listed := someRefs("", "", []string{"y=abcd2", "x=abcd1"}, nil)
 	of := someHistory("abcd1=1", "abcd2=2", "12345=3")
 	for name, test := range map[string]struct {
 		digits string
@@ -177,11 +178,11 @@ func TestChooseCommit(t *testing.T) {
 		"one":       {"1234", expectation{commit: "12345"}},
 		"long":      {"abcd20", expectation{commit: "abcd2"}},
 		"ambiguous": {"abcd", expectation{err: []string{"ambiguous", "more digits", id("abcd1").String(), id("abcd2").String()}}},
-		"unknown":   {"ffff", expectation{err: []string{"no commit ffff"}}},
+		"unknown":   {"ffff", expectation{err: []string{"no commit ffff", "branches are x, y"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := chooseCommit(of, test.digits)
+			got, err := chooseCommit(listed, of, test.digits)
 			test.check(t, got, err)
 		})
 	}

@@ -31,6 +31,7 @@ const localCache = 8 * cache.MiByte
 type local struct {
 	storage *filesystem.Storage
 	disk    *diskObjects
+	listed  refs
 }
 
 // openLocal opens a bare repository, a clone, or a linked work tree.
@@ -165,6 +166,7 @@ func (l *local) refs(ctx context.Context) (refs, error) {
 	if _, ok := out.branches[out.head]; !ok {
 		out.head = "" // as a server does not tell of a branch that is yet to be born
 	}
+	l.listed = out
 	return out, err
 }
 
@@ -217,7 +219,7 @@ func (l *local) history(ctx context.Context, tips []tag, older history) (history
 // objects implements source.
 func (l *local) objects(_ context.Context, sel selection) (objects, error) {
 	if !l.disk.has(sel.tip) {
-		return nil, unknownCommit(sel.selected().String())
+		return nil, l.listed.noCommit(sel.selected().String())
 	}
 	return l.disk, nil
 }

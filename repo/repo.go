@@ -312,7 +312,7 @@ func (r *Repo) chooseCommit(ctx context.Context, from source, listed refs, digit
 	if err != nil {
 		return selection{}, err
 	}
-	return chooseCommit(of, digits)
+	return chooseCommit(listed, of, digits)
 }
 
 // chooseLatest needs the history of the default branch, which is fetched when

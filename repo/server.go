@@ -93,7 +93,7 @@ func (s *server) objects(ctx context.Context, sel selection) (objects, error) {
 		}
 		p, err := s.fetch(ctx, req)
 		if errors.Is(err, errMoved) && !s.isTip(sel.tip) {
-			err = unknownCommit(sel.tip.String())
+			err = s.listed.noCommit(sel.tip.String())
 		}
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func (s *server) objects(ctx context.Context, sel selection) (objects, error) {
 		s.full = full
 	}
 	if !s.full.has(sel.tip) {
-		return nil, unknownCommit(sel.tip.String())
+		return nil, s.listed.noCommit(sel.tip.String())
 	}
 	commit, err := readCommit(s.full, sel.tip)
 	if err != nil {
