@@ -113,15 +113,26 @@ func notServed(err error) bool {
 }
 
 // explain words an API server's refusal for the person who wrote the manifest.
-func (s *Set) explain(err error, o Object, gvr string) error {
+func (s *Set) explain(err error, o Object, resource string) error {
 	switch {
-	case apierrors.IsForbidden(err) && s.options.Tier == Application:
+	case !lacksRight(err):
+		return err
+	case s.options.Tier == Application:
 		return fmt.Errorf("%w; an application repo has the rights of ClusterRole admin, to which this adds the kind:\n%s",
-			err, aggregatedRole(o.ID().Group, gvr))
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; give kubesync's ServiceAccount that right, or take the object out of git", err)
+			err, aggregatedRole(o.ID().Group, resource))
 	}
-	return err
+	return fmt.Errorf("%w; give kubesync's ServiceAccount that right, or take the object out of git", err)
+}
+
+// missingRight is how the API server says that who asks may not ask that.
+var missingRight = regexp.MustCompile(`\bUser ".*" cannot \w+ resource`)
+
+// lacksRight tells whether a right is all that a request lacked. Admission (Pod
+// Security, a quota) and the rule that nobody can grant more than he has forbid
+// things too, which no right would change.
+func lacksRight(err error) bool {
+	status, answered := apiStatus(err)
+	return answered && apierrors.IsForbidden(err) && missingRight.MatchString(status.Message)
 }
 
 // aggregatedRole is the ClusterRole that lets application repos write a kind.

@@ -1,0 +1,46 @@
+package apply
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestExplain has a hint exactly where following it would help.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	noRight := apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "crontabs"}, "nightly",
+		errors.New(`User "kubesync-limited" cannot patch resource "crontabs" in API group "example.com" in the namespace "default"`))
+	escalation := apierrors.NewForbidden(schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}, "all",
+		errors.New(`user "kubesync-limited" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held`))
+	insecure := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "loose", errors.New(`violates PodSecurity "baseline:latest": host namespaces`))
+	for name, test := range map[string]struct {
+		err  error
+		tier Tier
+		hint string // none if empty
+	}{
+		"application repo without a right":       {noRight, Application, "resources: [\"crontabs\"]"},
+		"system repo without a right":            {noRight, System, "give kubesync's ServiceAccount that right"},
+		"more rights than one has":               {escalation, Application, ""},
+		"Pod Security":                           {insecure, Application, ""},
+		"Pod Security, whatever the tier":        {insecure, System, ""},
+		"something else that speaks of a cannot": {errors.New(`User "x" cannot patch resource`), System, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Object{Unstructured: state(t, "{apiVersion: example.com/v1, kind: CronTab, metadata: {name: nightly, namespace: default}}")}
+			set := &Set{options: SetOptions{Tier: test.tier}}
+			got := set.explain(test.err, o, "crontabs")
+			hint, found := strings.CutPrefix(got.Error(), test.err.Error())
+			if !found || (test.hint == "") != (hint == "") || !strings.Contains(hint, test.hint) {
+				t.Errorf("got %q, want the error and the hint %q", got, test.hint)
+			}
+			if !errors.Is(got, test.err) {
+				t.Error("the API server's error is lost")
+			}
+		})
+	}
+}
