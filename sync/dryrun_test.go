@@ -26,9 +26,11 @@ func everyOutcome() []apply.Outcome {
 	unverified.Unverified, unverified.Reason = true, "Namespace shop is still to come"
 	left := outcome(apply.Unchanged, "held")
 	left.Reason = "suspended by an annotation"
+	wrong := outcome(apply.Failed, "wrong")
+	wrong.Err = errors.New("no right to do that, this gives it:\nkind: ClusterRole")
 	return []apply.Outcome{
 		created, unverified, changed, outcome(apply.Unchanged, "same"), left, outcome(apply.Pruned, "old"),
-		outcome(apply.Blocked, "data"), outcome(apply.Parked, "widget"), outcome(apply.Refused, "theirs"), outcome(apply.Failed, "wrong"),
+		outcome(apply.Blocked, "data"), outcome(apply.Parked, "widget"), outcome(apply.Refused, "theirs"), wrong,
 	}
 }
 

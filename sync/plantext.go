@@ -178,7 +178,7 @@ func (p *painter) outcome(o apply.Outcome) {
 		return
 	}
 	how := planned(o.Action)
-	p.line(how.colour, "  %s %-6s %s%s", how.mark, how.verb, where(o), remark(o))
+	p.line(how.colour, "  %s %-6s %s%s", how.mark, how.verb, where(o), strings.ReplaceAll(remark(o), "\n", "\n      "))
 	for line := range strings.Lines(o.Diff) {
 		line = strings.TrimSuffix(line, "\n")
 		p.line(diffColour(line), "      %s", line)
