@@ -262,7 +262,7 @@ func (w *wiring) open(ctx context.Context, r config.Repo) (*sync.Pipeline, error
 		Environ:         os.Environ(),
 		EnvDeny:         w.settings.CommandEnvDeny,
 		OwnVariables:    config.OwnVariables(),
-		Protected:       []string{w.settings.Git.SSHKeyFile, w.settings.WebhookSecretFile},
+		Protected:       w.settings.SecretFiles,
 		Timeout:         w.settings.Timeout,
 		Log:             w.log.With().Str("repo", r.Name).Logger(),
 	})

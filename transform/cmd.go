@@ -141,12 +141,12 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	if warning != "" {
-		notes = append(notes, warning)
-	}
 	out := &output{log: t.options.Log}
 	if err := t.run(ctx, todo, out); err != nil {
-		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines()))
+		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines(), notes))
+	}
+	if warning != "" {
+		notes = append(notes, warning)
 	}
 	files, more, err := t.collect(ctx, where)
 	if err != nil {
@@ -177,7 +177,8 @@ func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
 	return t.workspace, nil
 }
 
-// job says how CMD is started.
+// job says how CMD is started. The notes tell what it may not read although other
+// programs may.
 func (t *Transform) job(in Input, exe program, where *workspace, confined bool) (job, []string, error) {
 	env := t.env.with(directories(where.dir)).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})
 	todo := job{Path: exe.absolute, Dir: where.path(inDir)}
@@ -186,7 +187,11 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 	}
 	var notes []string
 	if confined {
-		may, withheld := commandReach(todo.Path, env.searchPath(), t.options.Protected, where)
+		var protected []string
+		if t.options.Protected != nil {
+			protected = t.options.Protected()
+		}
+		may, withheld := commandReach(todo.Path, env.searchPath(), protected, where)
 		todo.Reach = &may
 		for _, dir := range withheld {
 			notes = append(notes, fmt.Sprintf("CMD may not read %s, because something that is protected is in it", dir))
@@ -205,12 +210,17 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 	return todo, notes, nil
 }
 
-// confinementHint explains a likely reason of a failure.
-func confinementHint(confined bool, lines []string) string {
-	if !confined || !strings.Contains(strings.Join(lines, "\n"), "ermission denied") {
-		return ""
+// confinementHint explains a likely reason of a failure. withheld are the notes about
+// what CMD may not read.
+func confinementHint(confined bool, lines, withheld []string) string {
+	hint := ""
+	if confined && strings.Contains(strings.Join(lines, "\n"), "ermission denied") {
+		hint = "\n(CMD is confined: it reads the repository and the system's programs and libraries, and writes below INDIR, OUTDIR and TMPDIR only; mktemp and HOME use TMPDIR)"
 	}
-	return "\n(CMD is confined: it reads the repository and the system's programs and libraries, and writes below INDIR, OUTDIR and TMPDIR only; mktemp and HOME use TMPDIR)"
+	for _, note := range withheld {
+		hint += "\n(" + note + ")"
+	}
+	return hint
 }
 
 // collect reads the manifests in OUTDIR into memory.

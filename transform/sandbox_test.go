@@ -278,7 +278,7 @@ func TestProtected(t *testing.T) {
 	}{"open": {nil, "hunter2", 0}, "protected": {[]string{filepath.Join(tools, "key")}, "ermission denied", 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := newTransform(t, Options{Command: "tool", Sandbox: SandboxRequire, Environ: []string{"PATH=" + tools + ":" + testPath}, Protected: test.protected})
+			tr := newTransform(t, Options{Command: "tool", Sandbox: SandboxRequire, Environ: []string{"PATH=" + tools + ":" + testPath}, Protected: func() []string { return test.protected }})
 			result, err := tr.Run(t.Context(), repo{}.input("1"))
 			if err != nil {
 				t.Fatal(err)

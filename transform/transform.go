@@ -39,11 +39,11 @@ type Options struct {
 	EnvDeny []string
 	// OwnVariables names kubesync's own variables, which are kept from CMD too.
 	OwnVariables []string
-	// Protected lists files and directories that a confined CMD may not read, even
-	// if they lie in a directory that programs may usually read (which then is
-	// withheld as a whole): credentials, above all. Where a pod finds its
-	// ServiceAccount's token needs no mention.
-	Protected []string
+	// Protected is asked before each run for the files and directories that a confined
+	// CMD may not read, even if they lie in a directory that programs may usually read
+	// (which then is withheld as a whole): credentials, above all. Where a pod finds
+	// its ServiceAccount's token needs no mention. Nil stands for none.
+	Protected func() []string
 
 	// WorkDir is the directory that CMD's directories are made in; empty for the
 	// system's directory for temporary files.

@@ -56,6 +56,8 @@ type Config struct {
 
 	Redactor *Redactor // knows every secret above, and those of files once they are read
 	Warnings []string  // for the log, at start
+
+	secretFiles *secretFiles // see SecretFiles
 }
 
 // Git is what all repos share in the access to their servers.
@@ -96,7 +98,7 @@ type builder struct {
 // build makes domain values of the variables.
 func build(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
-	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor}}
+	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
 	defaults := b.repoDefaults()
 	b.repos(defaults)
 	b.list(defaults)
@@ -140,6 +142,7 @@ func (b *builder) credentials() Credentials {
 		return Credentials{fixed: credentials}
 	case file != "":
 		credentials := Credentials{file: file, redactor: b.redactor}
+		b.to.secretFiles.add(file)
 		if _, _, err := credentials.Read(); err != nil {
 			b.add("REPOCREDS_FILE", "%v", err)
 		}
@@ -152,7 +155,7 @@ func (b *builder) credentials() Credentials {
 func (b *builder) repos(defaults Repo) {
 	b.redactor.Add(urlSecrets(b.env.Repo)...)
 	defaults.Tier = parse(b.mistakes, "TIER", b.env.Tier, apply.ParseTier)
-	defaults.YMLDir = parse(b.mistakes, "YMLDIR", b.env.YmlDir, parseDirectory)
+	defaults.YMLDir = parse(b.mistakes, "YMLDIR", b.env.YmlDir, transform.ParseDir)
 	defaults.Recursive = bool(b.env.Recursive)
 	defaults.ConventionalDir = true
 	defaults.Command = b.env.Cmd
@@ -198,9 +201,10 @@ func (b *builder) list(defaults Repo) {
 	for _, problem := range problems {
 		b.add("CURL_OPTIONS", "%v", problem)
 	}
+	b.to.secretFiles.add(options.certFile, options.keyFile)
 	if source != "" {
 		b.redactor.Add(urlSecrets(source)...)
-		list, err := newList(source, options, defaults, b.to.Repos, b.redactor)
+		list, err := newList(source, options, defaults, b.to.Repos, b.redactor, b.to.secretFiles)
 		if err != nil {
 			b.add("CONFIG", "%v", err)
 		}
@@ -231,6 +235,7 @@ func (b *builder) git() {
 		SSHKeyFile:        b.env.SSHKeyFile,
 		SSHKnownHostsFile: b.env.SSHKnownHostsFile,
 	}
+	b.to.secretFiles.add(b.to.Git.SSHKeyFile)
 	b.checkPath("SSH_KEY_FILE", b.to.Git.SSHKeyFile, checkFile)
 	b.checkPath("SSH_KNOWN_HOSTS_FILE", b.to.Git.SSHKnownHostsFile, checkFile)
 	b.checkPath("GIT_SSL_CAINFO", b.to.Git.CAFile, checkCertificates)
@@ -294,6 +299,7 @@ func (b *builder) serving() {
 		b.add("PROBE_LISTEN", "%q is the address of LISTEN, too: LISTEN serves the probes as well, so set PROBE_LISTEN to \"off\" or to another address", b.to.Listen)
 	}
 	b.to.WebhookSecretFile = b.env.WebhookSecretFile
+	b.to.secretFiles.add(b.to.WebhookSecretFile)
 	b.checkPath("WEBHOOK_SECRET_FILE", b.to.WebhookSecretFile, b.checkSecretFile)
 }
 

@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(config.Repos, wantRepos) {
 		t.Errorf("repos: got %+v, want %+v", config.Repos, wantRepos)
 	}
-	config.Repos, config.Redactor, config.Kubernetes = nil, nil, Kubernetes{}
+	config.Repos, config.Redactor, config.secretFiles, config.Kubernetes = nil, nil, nil, Kubernetes{}
 	want := Config{
 		Interval:         5 * time.Minute,
 		Timeout:          5 * time.Minute,
@@ -184,9 +184,9 @@ func TestMistakes(t *testing.T) {
 		"CMD_ON":              {vars{"CMD_ON": "push"}, []string{`CMD_ON: "push" is none of "interval" and "revision"`}},
 		"CMD_SANDBOX":         {vars{"CMD_SANDBOX": "on"}, []string{"CMD_SANDBOX: ", `"on"`, "require"}},
 		"CMD_ENV_DENY":        {vars{"CMD_ENV_DENY": "A B=1 2C"}, []string{`CMD_ENV_DENY: "A B=1 2C": "B=1" is no name`, `"2C" is no name`}},
-		"YMLDIR up":           {vars{"YMLDIR": "a/../../b"}, []string{`YMLDIR: "a/../../b" leads out`}},
-		"YMLDIR parent":       {vars{"YMLDIR": ".."}, []string{`YMLDIR: ".." leads out`}},
-		"YMLDIR absolute":     {vars{"YMLDIR": "/etc"}, []string{`YMLDIR: "/etc" is an absolute path`}},
+		"YMLDIR up":           {vars{"YMLDIR": "a/../../b"}, []string{`YMLDIR: "a/../../b" is not a path inside`}},
+		"YMLDIR parent":       {vars{"YMLDIR": ".."}, []string{`YMLDIR: ".." is not a path inside`}},
+		"YMLDIR absolute":     {vars{"YMLDIR": "/etc"}, []string{`YMLDIR: "/etc" is not a path inside`}},
 		"TIER":                {vars{"TIER": "root"}, []string{`TIER: "root"`, "application"}},
 		"INTERVAL text":       {vars{"INTERVAL": "soon"}, []string{`INTERVAL: "soon" is neither`, `"5m"`}},
 		"INTERVAL zero":       {vars{"INTERVAL": "0"}, []string{`INTERVAL: "0" is too short`, "1s"}},

@@ -38,7 +38,7 @@ func entryKeys() map[string]func(*entryReader, *yaml.Node) error {
 	return map[string]func(*entryReader, *yaml.Node) error{
 		"url":          func(*entryReader, *yaml.Node) error { return nil }, // read first, see entry
 		"cmd":          (*entryReader).cmd,
-		"ymldir":       text(func(e *entryReader) *string { return &e.to.YMLDir }, parseDirectory),
+		"ymldir":       text(func(e *entryReader) *string { return &e.to.YMLDir }, transform.ParseDir),
 		"privileged":   (*entryReader).privileged,
 		"name":         text(func(e *entryReader) *string { return &e.to.Name }, parseRepoName),
 		"version_mode": (*entryReader).version,
@@ -175,6 +175,7 @@ func (e *entryReader) credentials(node *yaml.Node) error {
 	if !filepath.IsAbs(name) {
 		return fmt.Errorf("%q is no absolute path", name)
 	}
+	e.list.list.secrets.add(name)
 	e.to.Credentials = Credentials{file: name, redactor: e.list.list.redactor}
 	return nil
 }

@@ -21,6 +21,7 @@ type List struct {
 	defaults Repo                // what holds for entries that do not say otherwise
 	taken    map[string]repo.URL // names of the repos in REPO
 	redactor *Redactor
+	secrets  *secretFiles
 }
 
 // Unreachable is the error of a list on a web server that could not be had: trying
@@ -40,18 +41,19 @@ func (u *Unreachable) Error() string {
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // newList returns the list at a source. A file must exist; a web server is not asked.
-func newList(text string, options curlOptions, defaults Repo, others []Repo, redactor *Redactor) (*List, error) {
+func newList(text string, options curlOptions, defaults Repo, others []Repo, redactor *Redactor, secrets *secretFiles) (*List, error) {
 	source, err := parseSource(text, options)
 	if err != nil {
 		return nil, err
 	}
 	defaults.Tier = apply.Application
 	defaults.FromList = true
-	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor}
+	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor, secrets: secrets}
 	for _, other := range others {
 		list.taken[other.Name] = other.URL
 	}
 	if file, isFile := source.(fileSource); isFile {
+		secrets.add(string(file))
 		if err := checkFile(string(file)); err != nil {
 			return nil, err
 		}

@@ -118,7 +118,7 @@ func TestListMistakes(t *testing.T) {
 		"nameless":       {"- url: https://h/__\n", []string{"holds nothing that can be the repo's name"}},
 		"cmd":            {"- url: https://h/x\n  cmd: a | b\n", []string{"cmd: "}},
 		"cmd array":      {"- url: https://h/x\n  cmd: [a, b]\n", []string{"cmd: want a text"}},
-		"ymldir":         {"- url: https://h/x\n  ymldir: ../y\n", []string{`ymldir: "../y" leads out`}},
+		"ymldir":         {"- url: https://h/x\n  ymldir: ../y\n", []string{`ymldir: "../y" is not a path inside`}},
 		"privileged":     {"- url: https://h/x\n  privileged: \"false\"\n", []string{"privileged: want true or false, without quotes"}},
 		"privileged yes": {"- url: https://h/x\n  privileged: 1\n", []string{"privileged: want true or false"}},
 		"version":        {"- url: https://h/x\n  version_mode: newest\n", []string{`version_mode: version mode "newest"`, "tag:latest"}},

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -151,20 +149,6 @@ func parseVariableNames(text string) ([]string, error) {
 		}
 	}
 	return names, join(problems)
-}
-
-// parseDirectory reads a path inside a repo and returns it clean, with slashes.
-func parseDirectory(text string) (string, error) {
-	switch clean := path.Clean(text); {
-	case text == "":
-		return "", nil
-	case path.IsAbs(text):
-		return "", fmt.Errorf("%q is an absolute path: give it relative to the root of the repo", text)
-	case !filepath.IsLocal(clean):
-		return "", fmt.Errorf("%q leads out of the repo: give a path below the root of the repo", text)
-	default:
-		return clean, nil
-	}
 }
 
 // join puts several problems of one value on one line; nil if there are none.
