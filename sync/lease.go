@@ -182,7 +182,7 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 	watching, unwatch := context.WithCancel(waiting)
 	defer unwatch()
 	freed := make(chan struct{})
-	background.Go(func() { l.watchRelease(watching, freed) })
+	background.Go(func() { l.watchRelease(watching, lock, freed) })
 
 	select {
 	case held := <-started:
@@ -203,21 +203,23 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 
 // lead runs the writers while the lease is held.
 func (l *Lease) lead(ctx, held context.Context, stolen <-chan struct{}, lead func(context.Context)) {
+	l.setLeading(true)
 	writing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	defer context.AfterFunc(held, func() { cancel(errLost) })()
 	returned := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
 		case <-stolen:
-			cancel(errLost)
+		case <-held.Done():
 		case <-returned:
+			return
 		}
+		l.setLeading(false) // the fence first: whoever sees the context end may rely on it
+		cancel(errLost)
 	})
 
-	l.setLeading(true)
 	l.options.Log.Info().Str("lease", l.options.Namespace+"/"+l.options.Name).Str("identity", l.options.Identity).Msg("holding the lease: this process is the one writer")
 	lead(writing)
 	close(returned)
@@ -241,21 +243,17 @@ func (l *Lease) setLeading(leading bool) {
 	}
 }
 
-// watchRelease closes freed when a lease that was seen held is held no more. The
-// elector alone would notice up to 2.2 RetryPeriods later. A lease that was free
+// watchRelease closes freed when a lease that the elector saw held is held no more.
+// The elector alone would notice up to 2.2 RetryPeriods later. A lease that was free
 // from the start is none of its business: the elector is about to take it.
-func (l *Lease) watchRelease(ctx context.Context, freed chan<- struct{}) {
-	seenHeld := false
+func (l *Lease) watchRelease(ctx context.Context, lock *leaseLock, freed chan<- struct{}) {
 	err := wait.PollUntilContextCancel(ctx, l.options.Timing.Poll, false, func(ctx context.Context) (bool, error) {
 		lease, err := l.client.Leases(l.options.Namespace).Get(ctx, l.options.Name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
-			seenHeld = true
-			return false, nil
-		}
-		return seenHeld, nil
+		held := err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != ""
+		return !held && lock.stoodBy(), nil
 	})
 	if err == nil {
 		close(freed)
@@ -308,6 +306,7 @@ type leaseLock struct {
 	mu    sync.Mutex // guards what follows
 	ours  bool       // a write of ours succeeded and no other holder was seen since
 	tried bool       // a write was sent: the lease may be ours even if the answer got lost
+	other bool       // the last look found another holder
 }
 
 // Get notices a lease that was taken away. The elector itself would go on
@@ -325,7 +324,8 @@ func (k *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 	k.owner.sawHolder(record.HolderIdentity)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.ours && record.HolderIdentity != "" && record.HolderIdentity != k.Identity() {
+	k.other = record.HolderIdentity != "" && record.HolderIdentity != k.Identity()
+	if k.ours && k.other {
 		k.ours = false
 		k.owner.setLeading(false)
 		close(k.stolen)
@@ -365,6 +365,13 @@ func (k *leaseLock) written() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.tried
+}
+
+// stoodBy tells whether the elector's last look found another holder.
+func (k *leaseLock) stoodBy() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.other
 }
 
 // renewed extends the time in which writes are safe. A standby counts Duration

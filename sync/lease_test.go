@@ -66,6 +66,33 @@ func (c *candidate) run(t *testing.T, writers *atomic.Int32) {
 	})
 }
 
+// leader starts a candidate and waits until it is the writer.
+func leader(t *testing.T, config *rest.Config, name, identity string, timing LeaseTiming, writers *atomic.Int32) *candidate {
+	t.Helper()
+	c := newCandidate(t, config, name, identity, timing)
+	c.run(t, writers)
+	await(t, identity+" leads", c.began)
+	return c
+}
+
+// standby starts a candidate and waits until it has seen who holds the lease.
+func standby(t *testing.T, config *rest.Config, name, identity string, holder *candidate, writers *atomic.Int32) *candidate {
+	t.Helper()
+	c := newCandidate(t, config, name, identity, holder.options.Timing)
+	c.run(t, writers)
+	deadline := time.After(time.Minute)
+	for {
+		if leading, seen := c.Leading(); !leading && seen == holder.options.Identity {
+			return c
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s does not see that %s holds the lease", identity, holder.options.Identity)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // await waits for an event of a candidate.
 func await(t *testing.T, what string, event <-chan time.Time) time.Time {
 	t.Helper()
@@ -78,23 +105,6 @@ func await(t *testing.T, what string, event <-chan time.Time) time.Time {
 	}
 }
 
-// awaitStandby waits until a candidate has seen who holds the lease.
-func awaitStandby(t *testing.T, c *candidate, holder string) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		leading, seen := c.Leading()
-		if !leading && seen == holder {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s does not see that %s holds the lease", c.options.Identity, holder)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 func TestLease(t *testing.T) {
 	t.Parallel()
 	server := cluster.Start(t)
@@ -103,12 +113,8 @@ func TestLease(t *testing.T) {
 	t.Run("a standby takes over within 2 s of a clean stop", func(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32
-		a := newCandidate(t, server.Config(), "clean", "a", DefaultLeaseTiming())
-		b := newCandidate(t, server.Config(), "clean", "b", DefaultLeaseTiming())
-		a.run(t, &writers)
-		await(t, "a leads", a.began)
-		b.run(t, &writers)
-		awaitStandby(t, b, "a")
+		a := leader(t, server.Config(), "clean", "a", DefaultLeaseTiming(), &writers)
+		b := standby(t, server.Config(), "clean", "b", a, &writers)
 		a.stop()
 		stopped := await(t, "a stops", a.ended)
 		took := await(t, "b leads", b.began).Sub(stopped)
@@ -122,12 +128,8 @@ func TestLease(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32
 		cut := &cable{}
-		a := newCandidate(t, cut.config(server.Config()), "crash", "a", DefaultLeaseTiming())
-		b := newCandidate(t, server.Config(), "crash", "b", DefaultLeaseTiming())
-		a.run(t, &writers)
-		await(t, "a leads", a.began)
-		b.run(t, &writers)
-		awaitStandby(t, b, "a")
+		a := leader(t, cut.config(server.Config()), "crash", "a", DefaultLeaseTiming(), &writers)
+		b := standby(t, server.Config(), "crash", "b", a, &writers)
 		cut.cut.Store(true)
 		crashed := time.Now()
 		stopped := await(t, "a notices", a.ended)
@@ -144,9 +146,7 @@ func TestLease(t *testing.T) {
 	t.Run("a lease taken away by force stops the writer at once", func(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32
-		a := newCandidate(t, server.Config(), "stolen", "a", DefaultLeaseTiming())
-		a.run(t, &writers)
-		await(t, "a leads", a.began)
+		a := leader(t, server.Config(), "stolen", "a", DefaultLeaseTiming(), &writers)
 		leases := clients.CoordinationV1().Leases("kube-system")
 		// The holder renews all the time: be quicker once.
 		for {
@@ -173,9 +173,7 @@ func TestLease(t *testing.T) {
 	t.Run("a deleted lease is made anew", func(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32
-		a := newCandidate(t, server.Config(), "deleted", "a", quick())
-		a.run(t, &writers)
-		await(t, "a leads", a.began)
+		a := leader(t, server.Config(), "deleted", "a", quick(), &writers)
 		leases := clients.CoordinationV1().Leases("kube-system")
 		if err := leases.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -199,9 +197,7 @@ func TestLease(t *testing.T) {
 	t.Run("once names the holder that does not give way", func(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32
-		a := newCandidate(t, server.Config(), "once", "the-daemon", quick())
-		a.run(t, &writers)
-		await(t, "a leads", a.began)
+		a := leader(t, server.Config(), "once", "the-daemon", quick(), &writers)
 		b := newCandidate(t, server.Config(), "once", "b", quick())
 		err := b.Once(t.Context(), time.Second, func(context.Context) { t.Error("b wrote without the lease") })
 		var held *HeldError
@@ -288,15 +284,17 @@ func TestLeaseThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	server := cluster.Start(t)
 	var writers atomic.Int32
-	a := newCandidate(t, server.Config(), "outage", "a", quick())
-	a.run(t, &writers)
-	await(t, "a leads", a.began)
-	server.FreezeAPIServer()
+	a := leader(t, server.Config(), "outage", "a", quick(), &writers)
+	if err := server.FreezeAPIServer(); err != nil {
+		t.Fatal(err)
+	}
 	await(t, "a stops when it cannot renew", a.ended)
 	if a.mayWrite() {
 		t.Error("a may write during the outage")
 	}
-	server.ThawAPIServer()
+	if err := server.ThawAPIServer(); err != nil {
+		t.Fatal(err)
+	}
 	await(t, "a leads again", a.began)
 }
 
