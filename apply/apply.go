@@ -19,7 +19,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if reason := s.suspended(plan); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
-	taken := s.claim(plan.objects)
+	taken := s.claim(plan)
 	if err := s.checkWriter(ctx, plan.parent); err != nil {
 		return Result{}, err
 	}

@@ -203,9 +203,18 @@ func testTwoRepos(t *testing.T, w world) {
 	if got := w.getConfigMap(t, ns, "x").Data["from"]; got != "a" {
 		t.Errorf("the object is from %q", got)
 	}
+	// A daemon that starts anew may hear of b first: the object stays a's.
+	d := daemon(t, w.config, "kubesync-shared-again")
+	d.Listed([]apply.ListedRepo{{Name: "shared-a"}, {Name: "shared-b"}})
+	a, b = newRepo(t, d, "shared-a"), newRepo(t, d, "shared-b")
+	b.want(b.sync(configMap(ns, "x", "from=b")), "refused ConfigMap/shared/x")
+	a.want(a.sync(configMap(ns, "x", "from=a")), "unchanged ConfigMap/shared/x")
+	b.want(b.sync(configMap(ns, "x", "from=b")), "refused ConfigMap/shared/x")
 	a.next.Message = "Hand x over\n\nKubesync-Prune: approved"
-	a.sync() // x is claimed by nobody until b's next sync
-	b.want(b.sync(configMap(ns, "x", "from=b")), "created ConfigMap/shared/x")
+	a.want(a.sync()) // b waits for x: it is not deleted
+	b.want(b.sync(configMap(ns, "x", "from=b")), "configured ConfigMap/shared/x")
+	b.next.Message = approval
+	b.want(b.sync(), "pruned ConfigMap/shared/x")
 }
 
 func testAbandoned(t *testing.T, w world) {

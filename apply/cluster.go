@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -45,7 +46,7 @@ type Cluster struct {
 	mu     sync.Mutex // guards what follows
 	kinds  *kinds
 	sets   map[string]*Set
-	claims map[ID]string         // who declares an object: the repo's name
+	claims map[ID][]string       // the repos that declare an object; the first has it, the others wait
 	listed map[string]ListedRepo // the repos of the configuration; nil until it was read
 }
 
@@ -74,7 +75,7 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 		options: options,
 		writes:  make(chan struct{}, options.Concurrency),
 		sets:    map[string]*Set{},
-		claims:  map[ID]string{},
+		claims:  map[ID][]string{},
 	}
 	own, ownErr := newClient(config, transport)
 	limited, limitedErr := newClient(impersonating, impersonatingTransport)
@@ -169,16 +170,16 @@ func (c *Cluster) forget(s *Set) {
 	if c.sets[s.options.Name] == s {
 		delete(c.sets, s.options.Name)
 	}
-	for id, name := range c.claims {
-		if name == s.options.Name {
-			delete(c.claims, id)
-		}
+	for id := range c.claims {
+		c.unclaim(id, s.options.Name)
 	}
 }
 
 // claim records what a repo declares from now on and returns what it does not
-// get, because another repo of this daemon declares it already.
-func (c *Cluster) claim(name string, objects []Object) map[ID]string {
+// get, because another repo of this daemon declares it already. It has that as
+// soon as the other declares it no more. What a repo has (the live object carries
+// its label) it keeps, whoever asks first after a restart.
+func (c *Cluster) claim(name string, objects []Object, has func(ID) bool) map[ID]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wanted := make(map[ID]bool, len(objects))
@@ -186,26 +187,44 @@ func (c *Cluster) claim(name string, objects []Object) map[ID]string {
 	for _, object := range objects {
 		id := object.ID()
 		wanted[id] = true
-		if holder, held := c.claims[id]; held && holder != name {
-			taken[id] = holder
-			continue
+		switch {
+		case has(id):
+			c.unclaim(id, name)
+			c.claims[id] = slices.Insert(c.claims[id], 0, name)
+		case !slices.Contains(c.claims[id], name):
+			c.claims[id] = append(c.claims[id], name)
 		}
-		c.claims[id] = name
+		if holder := c.claims[id][0]; holder != name {
+			taken[id] = holder
+		}
 	}
-	for id, holder := range c.claims {
-		if holder == name && !wanted[id] {
-			delete(c.claims, id)
+	for id := range c.claims {
+		if !wanted[id] {
+			c.unclaim(id, name)
 		}
 	}
 	return taken
 }
 
-// claimant returns the repo of this daemon that declares an object.
+// unclaim forgets that a repo declares an object, if it does. The caller holds mu.
+func (c *Cluster) unclaim(id ID, name string) {
+	rest := slices.DeleteFunc(c.claims[id], func(claimant string) bool { return claimant == name })
+	if len(rest) == 0 {
+		delete(c.claims, id)
+		return
+	}
+	c.claims[id] = rest
+}
+
+// claimant returns the repo of this daemon that has an object, or gets it now
+// that the one before lets it go.
 func (c *Cluster) claimant(id ID) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name, found := c.claims[id]
-	return name, found
+	if names := c.claims[id]; len(names) > 0 {
+		return names[0], true
+	}
+	return "", false
 }
 
 // setByID returns the set of this daemon that has the apply set ID.

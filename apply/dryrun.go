@@ -26,7 +26,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 	} else if err != nil {
 		return result, err
 	}
-	r := &rehearsal{set: s, plan: &plan, taken: s.claim(plan.objects)}
+	r := &rehearsal{set: s, plan: &plan, taken: s.claim(plan)}
 	if err := r.findUnbound(ctx); err != nil {
 		return result, err
 	}

@@ -100,8 +100,8 @@ func (s *Set) hasClaimed() bool {
 
 // claim says what the set declares from now on, and returns what other repos of
 // this daemon declare already.
-func (s *Set) claim(objects []Object) map[ID]string {
-	taken := s.cluster.claim(s.options.Name, objects)
+func (s *Set) claim(plan Plan) map[ID]string {
+	taken := s.cluster.claim(s.options.Name, plan.objects, func(id ID) bool { return plan.members[id].Set == s.id })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claimed = true
