@@ -182,14 +182,13 @@ func stageTimes(stages []StageTime) string {
 	return strings.Join(texts, ", ")
 }
 
-// attention lists the objects that are not as git has them, and why.
+// attention lists the objects of which there is something to say: why they are not
+// as git has them, or what was unusual about it.
 func attention(outcomes []apply.Outcome) []string {
 	var texts []string
 	more := 0
 	for _, o := range outcomes {
-		switch o.Action {
-		case apply.Failed, apply.Refused, apply.Parked, apply.Blocked:
-		default:
+		if why(o) == "" {
 			continue
 		}
 		if len(texts) == listedObjects {
