@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,11 +43,10 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 }
 
 // enterNamespaces gives an application repo its rights, and looks at what could
-// not be looked at without them.
+// not be looked at without them. A RoleBinding that could not be had matters only
+// where the repo has or is to have objects.
 func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
-	if err := s.cluster.KeepBindings(ctx); err != nil {
-		return err
-	}
+	bindings := s.cluster.KeepBindings(ctx)
 	if len(plan.unseen) == 0 {
 		return nil
 	}
@@ -54,8 +54,9 @@ func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	if len(plan.unseen) > 0 {
-		return fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
+		err := fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
 			LimitedUser, strings.Join(slices.Sorted(maps.Keys(plan.unseen)), ", "), BindingName)
+		return errors.Join(err, bindings)
 	}
 	return nil
 }

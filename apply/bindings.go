@@ -30,7 +30,8 @@ const bindingWait = 5 * time.Second
 // no system namespace and in which some application repo may write, and takes
 // away those bindings of ours that are no longer wanted. Without application
 // repos none is wanted. It deletes nothing that does not carry this daemon's label,
-// and does nothing before Listed has said which repos there are.
+// and does nothing before Listed has said which repos there are. What is wrong in
+// one namespace keeps it from no other.
 func (c *Cluster) KeepBindings(ctx context.Context) error {
 	repos, known := c.applications()
 	if !known {
@@ -51,6 +52,10 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 		switch {
 		case wanted[ns] && grantsAdmin(binding):
 			delete(wanted, ns)
+		case wanted[ns] && !refersToAdmin(binding): // for ever: a roleRef is immutable
+			delete(wanted, ns)
+			problems = append(problems, fmt.Errorf("RoleBinding %s/%s is not kubesync's, it grants %s %s: application repos have no rights in namespace %s until it is gone",
+				ns, BindingName, binding.RoleRef.Kind, binding.RoleRef.Name, ns))
 		case !wanted[ns] && binding.Labels[bindingWriterLabel] == c.options.Writer && listAllows(c.options.Namespaces, ns):
 			problems = append(problems, c.removeBinding(ctx, binding))
 		}
@@ -75,7 +80,12 @@ func (c *Cluster) namespacesFor(repos []ListedRepo, live liveNamespaces) map[str
 // grantsAdmin tells whether a RoleBinding gives LimitedUser what it needs.
 func grantsAdmin(binding rbacv1.RoleBinding) bool {
 	isLimitedUser := func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind && s.Name == LimitedUser }
-	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == "admin" && slices.ContainsFunc(binding.Subjects, isLimitedUser)
+	return refersToAdmin(binding) && slices.ContainsFunc(binding.Subjects, isLimitedUser)
+}
+
+// refersToAdmin tells whether a RoleBinding is for the role that LimitedUser needs.
+func refersToAdmin(binding rbacv1.RoleBinding) bool {
+	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == "admin"
 }
 
 // addBindings creates the bindings and waits until the authorizer knows them.
