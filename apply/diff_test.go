@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubesync/kubesync/test/golden"
 )
 
 // state reads one state of an object; nil for no text.
@@ -88,7 +90,7 @@ status: {replicas: 1}
 			live, next := state(t, test.live), state(t, test.next)
 			before := []string{toYAML(live), toYAML(next)}
 			got := Diff(live, next)
-			golden(t, filepath.Join("testdata", "diff", name+".diff"), got)
+			golden.Check(t, filepath.Join("testdata", "diff", name+".diff"), got)
 			for _, text := range []string{got, Manifest(Object{Unstructured: next})} {
 				for _, secret := range []string{"-secret", "c2FtZ", "b2xkL", "Z29uZ", "bmV3L", "YWRkZ"} {
 					if strings.Contains(text, secret) {
@@ -105,7 +107,7 @@ status: {replicas: 1}
 
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	golden(t, filepath.Join("testdata", "diff", "manifest-secret.yaml"), Manifest(objectsOf(t, nextSecret)[0]))
+	golden.Check(t, filepath.Join("testdata", "diff", "manifest-secret.yaml"), Manifest(objectsOf(t, nextSecret)[0]))
 }
 
 // Whatever a Secret looks like, its values are not shown.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubesync/kubesync/test/golden"
 )
 
 // The list of built-in kinds is what the typed clients of the pinned Kubernetes
@@ -24,7 +26,7 @@ func TestBuiltinKinds(t *testing.T) {
 	kinds = append(kinds, clientKinds(t, reflect.TypeFor[apiextensions.Interface](), extensionscheme.Scheme)...)
 	kinds = append(kinds, "apiregistration.k8s.io/v1 APIService cluster status") // its client is in a module of its own
 	slices.Sort(kinds)
-	golden(t, "builtin_kinds.txt", "\n"+strings.Join(slices.Compact(kinds), "\n")+"\n")
+	golden.Check(t, "builtin_kinds.txt", "\n"+strings.Join(slices.Compact(kinds), "\n")+"\n")
 }
 
 // clientKinds reads the kinds off the methods of a set of typed clients.

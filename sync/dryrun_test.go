@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"path/filepath"
 	"testing/fstest"
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/test/golden"
 )
 
 // planned returns outcomes of every kind that a dry run knows.
@@ -63,7 +65,7 @@ func TestPlanText(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, name, PlanText(report(0, firstCommit, test.change), test.colour))
+			golden.Check(t, filepath.Join("testdata", name), PlanText(report(0, firstCommit, test.change), test.colour))
 		})
 	}
 }
@@ -120,7 +122,7 @@ func TestOfflineManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := ManifestText(report(0, firstCommit, func(r *Report) { r.Result = result }))
-	golden(t, "manifests.yaml", text)
+	golden.Check(t, filepath.Join("testdata", "manifests.yaml"), text)
 	if strings.Contains(text, "hunter2") {
 		t.Error("the Secret's value is shown")
 	}

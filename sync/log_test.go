@@ -3,9 +3,7 @@ package sync
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,28 +13,9 @@ import (
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/test/golden"
 	"github.com/kubesync/kubesync/transform"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew)\ngot:\n%s\nwant:\n%s", file, got, want)
-	}
-}
 
 // report returns a report of a sync that began at a minute and took two seconds.
 func report(minute int, commit string, change func(*Report)) Report {
@@ -122,7 +101,7 @@ func TestLogLines(t *testing.T) {
 				fmt.Fprintf(&lines, "-- minute %d\n", r.Started.Minute())
 				observer.Observe(r)
 			}
-			golden(t, name, lines.String())
+			golden.Check(t, filepath.Join("testdata", name), lines.String())
 		})
 	}
 }
@@ -151,7 +130,7 @@ func TestLogHeartbeatAndEnd(t *testing.T) {
 	observer.beat()
 	observer.Abandon("other")
 	observer.beat()
-	golden(t, "heartbeat.json", lines.String())
+	golden.Check(t, filepath.Join("testdata", "heartbeat.json"), lines.String())
 }
 
 func TestLogTellsWhereAPanicHappenedAtDebugLevelOnly(t *testing.T) {

@@ -1,4 +1,7 @@
-package apply
+// Package golden holds what a test produced against a file that a person has
+// looked at. `go test -update` writes the files anew: read the difference before
+// you commit it.
+package golden
 
 import (
 	"flag"
@@ -9,11 +12,13 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// update makes the tests write their golden files anew.
+// update is the one flag that test binaries with golden files have in common; a
+// flag has to exist before a test binary parses its arguments.
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden holds what a test got against a file; with -update it writes the file.
-func golden(t *testing.T, path, got string) {
+// Check fails the test if got is not what the file at path says; with -update it
+// writes the file.
+func Check(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
