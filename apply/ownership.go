@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // ownership returns why an object is not this set's to write, nil if it is. An
@@ -36,7 +37,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, taken map[ID]string, id
 // owner is what is known of the apply set that a live object belongs to.
 type owner struct {
 	repo   string // of this daemon; empty if it is another's
-	parent string // namespace/name, or the set's ID where no parent can be found
+	parent string // namespace/name (of a ConfigMap unless it says otherwise), or the set's ID where no parent can be found
 	// released says that the set is this daemon's and has let the object go: it
 	// declares it no more (else the object were claimed), or it was abandoned.
 	released bool
@@ -52,7 +53,8 @@ func (c *Cluster) ownerOf(ctx context.Context, id string) (owner, error) {
 		return owner{}, err
 	}
 	if found == nil {
-		return owner{parent: id}, nil
+		parent, err := c.findSecretParent(ctx, id)
+		return owner{parent: parent}, err
 	}
 	theirs := owner{parent: found.Namespace + "/" + found.Name}
 	ours := found.Namespace == c.options.OwnNamespace && found.Annotations[toolingAnnotation] == parentTooling &&
@@ -78,4 +80,19 @@ func (c *Cluster) findParent(ctx context.Context, id string) (*corev1.ConfigMap,
 		}
 	}
 	return nil, nil
+}
+
+// findSecretParent names an apply set's parent that is a Secret, as kubectl's are
+// unless told otherwise; the set's ID if there is none that we may see. It looks
+// at metadata only.
+func (c *Cluster) findSecretParent(ctx context.Context, id string) (string, error) {
+	name := id
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	err := c.own.listMetadata(ctx, secrets, metav1.NamespaceAll, parentIDLabel+"="+id, func(secret *metav1.PartialObjectMetadata) {
+		name = fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name)
+	})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return "", fmt.Errorf("look for the parent of %s: %w", id, err)
+	}
+	return name, nil
 }
