@@ -33,7 +33,7 @@ func (s *Set) hold(plan *Plan, candidates []member, result *Result) bool {
 	result.PruneHeld = fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
 		countObjects(len(candidates)), plan.Revision.Revision, reasons, s.howToApprove(plan.Revision.Revision))
 	for _, m := range candidates {
-		result.Outcomes = append(result.Outcomes, blocked(m, "waits for approval: "+reasons))
+		result.Outcomes = append(result.Outcomes, blocked(m, "pruning waits for approval"))
 	}
 	return true
 }
@@ -103,16 +103,20 @@ func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
 // sourceChanges says in what the manifests' source differs from what the parent
 // remembers: such a change can make every object leave git by mistake.
 func (p Plan) sourceChanges() []string {
+	if p.parent.data(dataURL) == "" {
+		return nil
+	}
 	var changes []string
-	for _, compared := range []struct{ what, key, now string }{
-		{"the repo's URL", dataURL, p.Revision.URL},
-		{"the source of the manifests", dataSource, p.Revision.Source},
-		{"the directory", dataDirectory, p.Revision.Dir},
-	} {
-		before := p.parent.data(compared.key)
-		if p.parent.data(dataURL) != "" && before != compared.now {
-			changes = append(changes, fmt.Sprintf("%s changed from %q to %q", compared.what, before, compared.now))
+	compare := func(what, key, now string) bool {
+		before := p.parent.data(key)
+		if before != now {
+			changes = append(changes, fmt.Sprintf("%s changed from %q to %q", what, before, now))
 		}
+		return before == now
+	}
+	compare("the repo's URL", dataURL, p.Revision.URL)
+	if compare("the source of the manifests", dataSource, p.Revision.Source) {
+		compare("the directory", dataDirectory, p.Revision.Dir) // another source has another one
 	}
 	return changes
 }
