@@ -36,10 +36,11 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if err := s.applySteps(ctx, &plan, taken, &result); err != nil {
 		return result, err
 	}
-	if err := s.prune(ctx, &plan, &result); err != nil {
+	pruned, err := s.prune(ctx, &plan, &result)
+	if err != nil {
 		return result, err
 	}
-	return result, s.record(ctx, &plan, result)
+	return result, s.record(ctx, &plan, result, pruned)
 }
 
 // enterNamespaces gives an application repo its rights, and looks at what could
@@ -123,8 +124,9 @@ func (c *Cluster) inStep(ctx context.Context, objects []Object, do func(context.
 
 // record writes into the parent what the sync came to: the scope shrinks to what
 // is there now. Where the objects came from is recorded only when no prune is held,
-// since a changed source is one of the things that hold it.
-func (s *Set) record(ctx context.Context, plan *Plan, result Result) error {
+// since a changed source is one of the things that hold it. Whether all was pruned
+// that could be decides for how long an approval lasts.
+func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool) error {
 	ids := append(idsOf(plan.objects), result.remaining()...)
 	for _, held := range plan.held {
 		ids = append(ids, held.ID)
@@ -136,6 +138,9 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result) error {
 	}
 	if result.PruneHeld == "" {
 		data[dataURL], data[dataSource], data[dataDirectory] = plan.Revision.URL, plan.Revision.Source, plan.Revision.Dir
+	}
+	if pruned {
+		data[dataPruned] = plan.Revision.Revision
 	}
 	return s.saveParent(ctx, plan, scopeOf(ids), data)
 }

@@ -10,14 +10,20 @@ const minApprovalPrefix = 7
 
 // approved tells whether a person has approved what this revision prunes: in its
 // commit message, or by the annotation on the parent. An approval is for one
-// revision; the next needs its own.
+// revision, the next needs its own; and for one prune: what leaves the set later
+// without a new revision, because CMD or the configuration says something else, is
+// not what the person had looked at. So the trailer counts until the revision was
+// pruned in full, and then the annotation is taken away.
 func (p Plan) approved() bool {
-	if hasApprovalTrailer(p.Revision.Message) {
+	if hasApprovalTrailer(p.Revision.Message) && p.parent.data(dataPruned) != p.Revision.Revision {
 		return true
 	}
-	given := p.parent.annotation(approvePruneAnnotation)
-	return given == p.Revision.Revision && given != "" ||
-		len(given) >= minApprovalPrefix && strings.HasPrefix(p.Revision.Revision, given)
+	return approves(p.parent.annotation(approvePruneAnnotation), p.Revision.Revision)
+}
+
+// approves tells whether an annotation's value names a revision, in full or abbreviated.
+func approves(given, revision string) bool {
+	return given != "" && given == revision || len(given) >= minApprovalPrefix && strings.HasPrefix(revision, given)
 }
 
 // hasApprovalTrailer looks for "Kubesync-Prune: approved" in the last paragraph

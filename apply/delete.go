@@ -68,10 +68,6 @@ func inReverse(members []member) [][]member {
 
 // deleteGuarded deletes one object unless that would destroy data unapproved.
 func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline time.Time) Outcome {
-	if m.Terminating {
-		s.remember(m)
-		return blocked(m, "is being deleted"+pendingReason(m.Finalizers))
-	}
 	reason, err := guard.check(ctx, m)
 	if err != nil {
 		return blocked(m, fmt.Sprintf("what it still holds could not be found out: %v", err))

@@ -100,7 +100,8 @@
 //   - uid and resourceVersion of what was looked at, as preconditions; after a
 //     conflict all of this is looked at again;
 //   - approval, where an object is not as declared, too much would go, the source of
-//     the manifests has changed, or data would be lost (approval.go, guard.go).
+//     the manifests has changed, or data would be lost (approval.go, guard.go). An
+//     approval is for one revision, and used up when nothing is left to prune.
 //
 // The order is the reverse of applying, and a Namespace comes last, with a look at
 // everything in it that is no older than the prune. An object counts as pruned when

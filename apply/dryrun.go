@@ -140,16 +140,16 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 
 // rehearsePrune takes what left git through the proofs of a real prune.
 func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) error {
-	candidates, kept := s.candidates(plan)
-	result.Outcomes = append(result.Outcomes, kept...)
-	if s.hold(plan, candidates, result) {
+	leaving := s.sortOut(plan)
+	result.Outcomes = append(result.Outcomes, leaving.kept...)
+	if s.hold(plan, leaving.candidates, result) {
 		return nil
 	}
-	guard, err := s.newGuard(ctx, plan, candidates)
+	guard, err := s.newGuard(ctx, plan, leaving.candidates)
 	if err != nil {
 		return err
 	}
-	for _, members := range inReverse(candidates) {
+	for _, members := range inReverse(leaving.candidates) {
 		for _, m := range members {
 			outcome := Outcome{ID: m.ID, Action: Pruned}
 			reason, err := guard.check(ctx, m)

@@ -30,6 +30,7 @@ const (
 	dataRevision  = "revision"
 	dataRef       = "ref"
 	dataResult    = "result"
+	dataPruned    = "pruned" // the last revision of which nothing was left to prune
 )
 
 // parent is the ConfigMap that remembers a set across restarts: where its
@@ -115,7 +116,8 @@ func (s *Set) widen(ctx context.Context, plan *Plan) error {
 }
 
 // saveParent writes the plan's parent with a scope and some of its data, unless
-// it says so already. What a person put on it stays. If somebody wrote the
+// it says so already. What a person put on it stays, but for an approval that is
+// used up. If somebody wrote the
 // parent since it was read, it is read again, and left alone if a person has
 // suspended it or another writer has taken it.
 func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, data map[string]string) error {
@@ -155,6 +157,9 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, data map[string
 		groupKindsAnnotation:           formatGroupKinds(is.kinds),
 		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
 	})
+	if approves(next.Annotations[approvePruneAnnotation], data[dataPruned]) {
+		delete(next.Annotations, approvePruneAnnotation) // it is used up
+	}
 	setAll(&next.Data, data)
 	var saved *corev1.ConfigMap
 	var err error

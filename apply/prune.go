@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,15 +11,22 @@ import (
 // proof: our label, our own entry in managedFields, no set of this daemon that
 // declares it, and a revision that was fetched, transformed, loaded and checked
 // without error (else there would be no plan). What needs approval and has none
-// stays, with the reason in its outcome.
-func (s *Set) prune(ctx context.Context, plan *Plan, result *Result) error {
+// stays, with the reason in its outcome. It returns whether nothing is left that
+// could be pruned.
+func (s *Set) prune(ctx context.Context, plan *Plan, result *Result) (all bool, err error) {
 	result.Outcomes = append(result.Outcomes, s.goneSince(plan)...)
-	candidates, kept := s.candidates(plan)
-	result.Outcomes = append(result.Outcomes, kept...)
-	if s.hold(plan, candidates, result) {
-		return nil
+	leaving := s.sortOut(plan)
+	result.Outcomes = append(result.Outcomes, leaving.kept...)
+	for _, m := range leaving.terminating {
+		s.remember(m)
 	}
-	return s.deleteInSteps(ctx, plan, candidates, result)
+	if s.hold(plan, leaving.candidates, result) {
+		return false, nil
+	}
+	before := len(result.Outcomes)
+	err = s.deleteInSteps(ctx, plan, leaving.candidates, result)
+	remains := slices.ContainsFunc(result.Outcomes[before:], func(o Outcome) bool { return o.Action != Pruned })
+	return len(leaving.terminating) == 0 && !remains, err
 }
 
 // hold notes in the result that the whole prune waits, if it has to.
@@ -38,20 +46,31 @@ func (s *Set) hold(plan *Plan, candidates []member, result *Result) bool {
 	return true
 }
 
-// candidates splits what is declared no more into what may be deleted and what
-// may not, whatever anybody approves.
-func (s *Set) candidates(plan *Plan) (candidates []member, kept []Outcome) {
+// leavers are the members that are declared no more.
+type leavers struct {
+	candidates  []member  // may be deleted
+	terminating []member  // are being deleted already, which nobody can approve or prevent any more
+	kept        []Outcome // of the terminating, and of those that stay whatever anybody approves
+}
+
+// sortOut tells what is declared no more and may be deleted from what may not.
+func (s *Set) sortOut(plan *Plan) leavers {
+	var sorted leavers
 	for _, m := range plan.leaving {
 		if other, claimed := s.cluster.claimant(m.ID); claimed && other != s.options.Name {
 			continue // another repo declares it: it is handed over, never deleted
 		}
-		if reason := s.keeps(m); reason != "" {
-			kept = append(kept, blocked(m, reason))
-			continue
+		switch reason := s.keeps(m); {
+		case reason != "":
+			sorted.kept = append(sorted.kept, blocked(m, reason))
+		case m.Terminating:
+			sorted.terminating = append(sorted.terminating, m)
+			sorted.kept = append(sorted.kept, blocked(m, "the object is being deleted"+pendingReason(m.Finalizers)))
+		default:
+			sorted.candidates = append(sorted.candidates, m)
 		}
-		candidates = append(candidates, m)
 	}
-	return candidates, kept
+	return sorted
 }
 
 // keeps returns why an object is not deleted whatever anybody approves, "" if

@@ -24,6 +24,7 @@ func TestPrune(t *testing.T) {
 	t.Run("a changed source waits", func(t *testing.T) { testSource(t, w) })
 	t.Run("a failed object holds pruning back", func(t *testing.T) { testFailedHolds(t, w) })
 	t.Run("approval by annotation is for one revision", func(t *testing.T) { testApprovalAnnotation(t, w) })
+	t.Run("an approval is used up", func(t *testing.T) { testApprovalUsedUp(t, w) })
 	t.Run("PersistentVolumeClaims wait", func(t *testing.T) { testClaims(t, w) })
 	t.Run("a CRD with objects waits", func(t *testing.T) { testCRDWithObjects(t, w) })
 	t.Run("Namespaces", func(t *testing.T) { testNamespaces(t, w) })
@@ -146,6 +147,23 @@ func testApprovalAnnotation(t *testing.T, w world) {
 	r.want(r.sync(configMap(ns, "a")), "unchanged ConfigMap/approval/a", "blocked ConfigMap/approval/b")
 	w.annotate(t, parents, "kubesync-approval", "kubesync.io/approve-prune", fmt.Sprintf("%040x", r.rev+1))
 	r.want(r.sync(configMap(ns, "a")), "unchanged ConfigMap/approval/a", "pruned ConfigMap/approval/b")
+}
+
+func testApprovalUsedUp(t *testing.T, w world) {
+	ns := w.namespace(t, "usedup")
+	r := w.newRepo(t, "usedup")
+	again := func(documents ...string) apply.Result {
+		r.rev-- // the same revision, of which CMD or the configuration makes something else
+		return r.sync(documents...)
+	}
+	r.sync(configMap(ns, "a"), configMap(ns, "b"))
+	r.next.Message = approval
+	r.sync(configMap(ns, "a"), configMap(ns, "b"))
+	r.want(again(), "blocked ConfigMap/usedup/a", "blocked ConfigMap/usedup/b")
+	w.annotate(t, parents, "kubesync-usedup", "kubesync.io/approve-prune", r.revision())
+	r.want(again(), "pruned ConfigMap/usedup/a", "pruned ConfigMap/usedup/b")
+	again(configMap(ns, "c"))
+	r.want(again(), "blocked ConfigMap/usedup/c")
 }
 
 func testClaims(t *testing.T, w world) {
