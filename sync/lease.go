@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clientretry "k8s.io/client-go/util/retry"
 )
 
 // LeaseTiming says how fast a standby takes over. A holder that crashed is
@@ -269,15 +270,18 @@ func (l *Lease) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	leases := l.client.Leases(l.options.Namespace)
-	lease, err := leases.Get(ctx, l.options.Name, metav1.GetOptions{})
-	if err == nil {
-		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != l.options.Identity {
-			return
+	// The elector's last renewal may still be on its way although nobody waits for
+	// its answer any more: it conflicts with this, or this with it.
+	err := clientretry.RetryOnConflict(clientretry.DefaultRetry, func() error {
+		lease, err := leases.Get(ctx, l.options.Name, metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != l.options.Identity {
+			return err
 		}
 		lease.Spec.HolderIdentity = nil
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	}
+		return err
+	})
 	if err != nil {
 		l.options.Log.Warn().Err(err).Str("lease", l.options.Namespace+"/"+l.options.Name).Msg("the lease could not be released: a standby takes over when it runs out")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -216,6 +217,35 @@ func TestLease(t *testing.T) {
 		}
 	})
 
+	t.Run("a renewal that arrives late does not keep the lease", func(t *testing.T) {
+		t.Parallel()
+		leases := clients.CoordinationV1().Leases("kube-system")
+		var late sync.Once
+		over := &atomic.Bool{}
+		config := rest.CopyConfig(server.Config())
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(request *http.Request) (*http.Response, error) {
+				if over.Load() && request.Method == http.MethodPut {
+					late.Do(func() {
+						_, err := leases.Patch(t.Context(), "late", types.MergePatchType, []byte(`{"spec":{"leaseTransitions":7}}`), metav1.PatchOptions{})
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				return next.RoundTrip(request)
+			})
+		})
+		a := newCandidate(t, config, "late", "a", DefaultLeaseTiming())
+		if err := a.Once(t.Context(), 30*time.Second, func(context.Context) { over.Store(true) }); err != nil {
+			t.Fatal(err)
+		}
+		lease, err := leases.Get(t.Context(), "late", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity != nil || *lease.Spec.LeaseTransitions != 7 {
+			t.Errorf("the lease was not released: %v, %v", lease, err)
+		}
+	})
+
 	t.Run("once tells what the API server said", func(t *testing.T) {
 		t.Parallel()
 		nobody, err := server.User("nobody")
@@ -279,6 +309,11 @@ func TestLease(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// roundTrip makes a RoundTripper of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestLeaseThroughAnOutage(t *testing.T) {
 	t.Parallel()
