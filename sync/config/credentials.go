@@ -26,11 +26,11 @@ func (c Credentials) Read() (repo.Credentials, bool, error) {
 	}
 	content, err := os.ReadFile(c.file)
 	if err != nil {
-		return repo.Credentials{}, false, fmt.Errorf("read the credentials: %w", err)
+		return repo.Credentials{}, false, err // it names the file
 	}
 	credentials, err := parseCredentials(string(content))
 	if err != nil {
-		return repo.Credentials{}, false, fmt.Errorf("credentials in %s: %w", c.file, err)
+		return repo.Credentials{}, false, fmt.Errorf("%s: %w", c.file, err)
 	}
 	c.redactor.Add(basicSecrets(credentials.User, credentials.Password)...)
 	return credentials, true, nil
