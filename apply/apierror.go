@@ -21,8 +21,9 @@ import (
 var typedPatchPrefix = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): `)
 
 // typedValue is how an error of typing quotes the value it did not expect:
-// "expected string, got &value.valueUnstructured{Value:…}".
-var typedValue = regexp.MustCompile(`(got) &?value\.\S+\{.*\}`)
+// "expected string, got &value.valueUnstructured{Value:…}", "expected boolean, got
+// &{…}".
+var typedValue = regexp.MustCompile(`(got) &?(?:value\.\S+)?\{.*\}`)
 
 // manifestError returns what is wrong with a manifest when the API server says
 // that it can never be accepted as it stands. Errors of typing come as HTTP 500
