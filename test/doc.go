@@ -59,8 +59,8 @@
 //
 //	gitserver start [-https] [-auth USER:PASSWORD] [-v0] [-nofilter] [NAME]
 //		serves the scenario's repositories and sets $NAME (git by default) to its
-//		URL and, with -https, $NAME_ca to the CA file. Passwords given here are
-//		secrets (see below).
+//		URL, $NAME_host to its host and port and, with -https, $NAME_ca to the CA
+//		file. Passwords given here are secrets (see below).
 //	gitserver ssh [NAME]
 //		the same over ssh; sets $NAME (ssh by default), $NAME_key and
 //		$NAME_known_hosts.
@@ -74,7 +74,7 @@
 //		USER PATH. KIND is advertise, ls-refs, fetch or other; USER is - if none.
 //	web start [-https] [-auth USER:PASSWORD] [NAME] DIR
 //		serves the files of DIR as they are at each moment; sets $NAME (web by
-//		default) and $NAME_ca.
+//		default), $NAME_host and $NAME_ca.
 //	web status CODE|normal [NAME]
 //		answers everything with an HTTP status, or rightly again.
 //

@@ -195,7 +195,7 @@ func (s *scenario) startGitServer(args []string) error {
 		return err
 	}
 	s.http[name] = server
-	s.set(name, server.Base())
+	s.setServer(name, server.Base())
 	if !https {
 		return nil
 	}
@@ -205,6 +205,13 @@ func (s *scenario) startGitServer(args []string) error {
 		return fmt.Errorf("CA of %s: %w", name, err)
 	}
 	return s.setCA(name, certificate)
+}
+
+// setServer sets the variables for the address of a server.
+func (s *scenario) setServer(name, url string) {
+	s.set(name, url)
+	_, host, _ := strings.Cut(url, "://")
+	s.set(name+"_host", host)
 }
 
 // setCA sets the variable for the CA of a server to a file with its certificate.

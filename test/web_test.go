@@ -94,7 +94,7 @@ func (s *scenario) startWeb(args []string) error {
 	s.web[name] = w
 	if !https {
 		w.server.Start()
-		s.set(name, w.server.URL)
+		s.setServer(name, w.server.URL)
 		return nil
 	}
 	return s.startHTTPS(name, w)
@@ -115,6 +115,6 @@ func (s *scenario) startHTTPS(name string, w *webServer) error {
 	}
 	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	w.server.StartTLS()
-	s.set(name, w.server.URL)
+	s.setServer(name, w.server.URL)
 	return s.setCA(name, ca.PEM)
 }
