@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -77,6 +78,7 @@ func NewLease(options LeaseOptions) (*Lease, error) {
 	config := rest.CopyConfig(options.Config)
 	config.UserAgent = options.UserAgent
 	config.Timeout = options.Timing.RenewDeadline / 2
+	config.QPS = -1 // the elector paces itself, and waiting for the limiter would hide why it fails
 	client, err := coordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("build the client for Lease %s/%s: %w", options.Namespace, options.Name, err)
@@ -399,15 +401,24 @@ func (l *Lease) sawHolder(holder string) {
 }
 
 // sawProblem notes why the lease cannot be had and says so, again only rarely.
-// A request that was given up because the term is over is no problem.
+// A request that was given up because the term is over is no problem, and one
+// that the elector's patience cut short tells less than the one before.
 func (l *Lease) sawProblem(ctx context.Context, err error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.problem != nil && ctx.Err() != nil {
+		return
+	}
 	l.problem = err
-	if l.said.again(err.Error(), time.Now()) {
+	kind := err.Error()
+	var transport *url.Error
+	if errors.As(err, &transport) {
+		kind = "unreachable" // whatever was being tried
+	}
+	if l.said.again(kind, time.Now()) {
 		l.options.Log.Warn().Err(err).Str("lease", l.options.Namespace+"/"+l.options.Name).Msg("no word from the lease, trying on")
 	}
 }
