@@ -194,7 +194,7 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 		may, withheld := commandReach(todo.Path, env.searchPath(), protected, where)
 		todo.Reach = &may
 		for _, dir := range withheld {
-			notes = append(notes, fmt.Sprintf("CMD may not read %s, because something that is protected is in it", dir))
+			notes = append(notes, fmt.Sprintf("CMD may not read %s, because a secret of kubesync is in it", dir))
 		}
 		// Programs that cannot read their settings at home give up; without any they go on.
 		if home := env["HOME"]; home == "" || !may.readable(home) {

@@ -27,7 +27,7 @@ func ParseCommand(text string) error {
 
 func parseCommand(text string) (command, error) {
 	if strings.ContainsRune(text, 0) {
-		return command{}, fmt.Errorf("CMD %q contains a NUL character", text)
+		return command{}, fmt.Errorf("%q contains a NUL character", text)
 	}
 	cmd := command{text: strings.TrimSpace(text)}
 	end := 0
@@ -56,16 +56,16 @@ func parseCommand(text string) (command, error) {
 func (c command) syntaxError(err error) error {
 	var parse syntax.ParseError
 	if !errors.As(err, &parse) {
-		return fmt.Errorf("CMD %q: %w", c.text, err)
+		return fmt.Errorf("%q: %w", c.text, err)
 	}
 	if operator, ok := strings.CutSuffix(parse.Text, " is not a valid word"); ok {
 		return c.needsShell(operator)
 	}
-	return fmt.Errorf("CMD %q: %s (at character %d)", c.text, parse.Text, parse.Pos.Offset()+1)
+	return fmt.Errorf("%q: %s (at character %d)", c.text, parse.Text, parse.Pos.Offset()+1)
 }
 
 func (c command) needsShell(what string) error {
-	return fmt.Errorf("CMD %q: %s needs a shell, and CMD is run without one: "+
+	return fmt.Errorf("%q: %s needs a shell, and CMD is run without one: "+
 		"quote it if it is meant literally, else put the command into a script in the repository and name the script in CMD", c.text, what)
 }
 

@@ -63,7 +63,9 @@
 // # Limits
 //
 // CMD may use the network, and what it can reach there (for example a cloud's
-// metadata service) is not for this package to decide. Before Landlock ABI 3
+// metadata service) is not for this package to decide. Landlock covers the content
+// of files, not their mode, owner and times, which CMD can change outside of its
+// directories where its user id may. Before Landlock ABI 3
 // (Linux 6.2) files can be truncated that cannot be opened for writing, before ABI 6
 // (Linux 6.12) signals can be sent to processes outside, the daemon included,
 // and before ABI 9 a socket file that the user id may write to, can be

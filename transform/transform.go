@@ -123,7 +123,7 @@ type Transform struct {
 func New(options Options) (*Transform, error) {
 	cmd, err := parseCommand(options.Command)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("CMD: %w", err)
 	}
 	dir, err := ParseDir(options.YMLDir)
 	if err != nil {
