@@ -25,6 +25,8 @@ type Loop struct {
 
 	pipeline *Pipeline // nil before the first sync and after a panic
 	last     Report
+	noted    []string // the notes on revision notedOf, from this pipeline
+	notedOf  string
 }
 
 func newLoop(r Repo, observer Observer, log zerolog.Logger) *Loop {
@@ -101,12 +103,17 @@ func (l *Loop) input(pipeline *Pipeline, revision repo.Revision, files fs.FS) tr
 	}
 }
 
-// notes are all that the transform has said of a revision, which it does only once.
+// notes are all that the transform has said of a revision, which it does only once,
+// whatever failed in between.
 func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
-	if l.last.Revision.ID != revision.ID {
-		return fresh
+	if revision.ID == "" {
+		return nil
 	}
-	return append(slices.Clone(l.last.Notes), fresh...)
+	if l.notedOf != revision.ID {
+		l.noted, l.notedOf = nil, revision.ID
+	}
+	l.noted = append(l.noted, fresh...)
+	return slices.Clone(l.noted)
 }
 
 // setRevision is what the apply set's parent will record.
@@ -129,6 +136,7 @@ func (l *Loop) open(ctx context.Context) (*Pipeline, error) {
 			return nil, err
 		}
 		l.pipeline = pipeline
+		l.noted = nil
 	}
 	return l.pipeline, nil
 }

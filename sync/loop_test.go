@@ -227,18 +227,56 @@ func TestACancelledSyncIsInterruptedNotFailed(t *testing.T) {
 func TestTheTransformLearnsThatTheLastSyncFailed(t *testing.T) {
 	t.Parallel()
 	var reruns []bool
-	s := &stages{apply: func(context.Context) (apply.Result, error) { return apply.Result{}, errors.New("down") }}
+	down := errors.New("down")
+	gitErr, applyErr := error(nil), down
+	s := &stages{
+		resolve: func(context.Context) (repo.Revision, error) { return repo.Revision{ID: firstCommit}, gitErr },
+		apply:   func(context.Context) (apply.Result, error) { return apply.Result{}, applyErr },
+	}
 	s.transform = func(_ context.Context, in transform.Input) (transform.Result, error) {
 		reruns = append(reruns, in.Rerun)
-		return transform.Result{Files: in.Files, Notes: []string{"said once"}[:len(reruns)%2]}, nil
+		return transform.Result{Files: in.Files}, nil
 	}
 	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	loop.sync(t.Context()) // fails in the cluster
+	applyErr = nil
 	loop.sync(t.Context())
-	report := loop.sync(t.Context())
-	if !slices.Equal(reruns, []bool{false, true}) {
-		t.Errorf("Rerun was %v, want false, then true", reruns)
+	loop.sync(t.Context())
+	gitErr = down
+	loop.sync(t.Context()) // fails before the transform
+	gitErr = nil
+	loop.sync(t.Context())
+	loop.sync(t.Context())
+	if want := []bool{false, true, false, true, false}; !slices.Equal(reruns, want) {
+		t.Errorf("Rerun was %v, want %v", reruns, want)
 	}
-	if !slices.Equal(report.Notes, []string{"said once"}) {
-		t.Errorf("notes %q, want that of the first run kept", report.Notes)
+}
+
+func TestWhatTheTransformSaysOnceIsKeptForItsRevision(t *testing.T) {
+	t.Parallel()
+	revision, gitErr := repo.Revision{ID: firstCommit}, error(nil)
+	var fresh []string
+	s := &stages{resolve: func(context.Context) (repo.Revision, error) { return revision, gitErr }}
+	s.transform = func(_ context.Context, in transform.Input) (transform.Result, error) {
+		return transform.Result{Files: in.Files, Notes: fresh}, nil
 	}
+	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	check := func(when string, want ...string) {
+		t.Helper()
+		if got := loop.sync(t.Context()).Notes; !slices.Equal(got, want) {
+			t.Errorf("%s: notes %q, want %q", when, got, want)
+		}
+	}
+	fresh = []string{"once"}
+	check("first", "once")
+	fresh = nil
+	check("again", "once")
+	revision, gitErr = repo.Revision{}, errors.New("down")
+	check("without a revision")
+	revision, gitErr = repo.Revision{ID: firstCommit}, nil
+	check("after a failure", "once")
+	fresh = []string{"another"}
+	check("with more to say", "once", "another")
+	revision.ID = secondCommit
+	check("of the next revision", "another")
 }
