@@ -187,7 +187,8 @@ func TestKustomizeRefuses(t *testing.T) {
 	}{
 		"remote resource":                  {text: "resources: [URL/a.yaml]", err: "kubernetes/kustomization.yaml: resources: URL/a.yaml is remote"},
 		"remote in upper case":             {text: "resources: ['HTTPURL/a.yaml']", err: "is remote"},
-		"password in a URL":                {text: "resources: ['https://me:secret@example.org/a.yaml']", err: "https://me:xxxxx@example.org/a.yaml is remote"},
+		"password in a URL":                {text: "resources: ['https://me:secret@example.org/a.yaml']", err: "resources: https://example.org/a.yaml is remote"},
+		"token in a URL":                   {text: "resources: ['git::https://secret@example.org/a%.git']", err: "resources: git::https://example.org/a%.git is remote"},
 		"remote base":                      {text: "bases: ['https://example.org/org/repo.git//base?ref=v1']", err: "bases: https://example.org/org/repo.git//base?ref=v1 is remote"},
 		"remote by host":                   {text: "resources: [github.com/org/repo]", err: "resources: github.com/org/repo is remote"},
 		"remote by ssh":                    {text: "resources: ['git@example.org:org/repo']", err: "resources: git@example.org:org/repo is remote"},

@@ -2,7 +2,6 @@ package transform
 
 import (
 	"fmt"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -24,7 +23,7 @@ func foreign(dir string, text []byte) []string {
 		switch {
 		case isDocument(use.to):
 		case isRemote(use.to):
-			problems = append(problems, fmt.Sprintf("%s: %s is remote", use.field, withoutPassword(use.to)))
+			problems = append(problems, fmt.Sprintf("%s: %s is remote", use.field, withoutUserinfo(use.to)))
 		case path.IsAbs(use.to), below(path.Join(dir, use.to), ".."):
 			problems = append(problems, fmt.Sprintf("%s: %s is outside", use.field, use.to))
 		}
@@ -104,11 +103,9 @@ func isDocument(name string) bool {
 	return strings.Contains(name, "\n") || strings.HasPrefix(name, "{")
 }
 
-// withoutPassword returns a URL in a form that can be shown.
-func withoutPassword(name string) string {
-	parsed, err := url.Parse(strings.TrimPrefix(name, "git::"))
-	if err != nil || parsed.User == nil {
-		return name
-	}
-	return parsed.Redacted()
-}
+// userinfo is what stands before the host of a URL: a password, or a token in place of
+// the user.
+var userinfo = regexp.MustCompile(`://[^/]*@`)
+
+// withoutUserinfo returns a URL in a form that can be shown.
+func withoutUserinfo(name string) string { return userinfo.ReplaceAllString(name, "://") }
