@@ -24,12 +24,9 @@ func NewOffline(rules apply.Rules) *Offline {
 // Plan loads and checks. A kind that is not one of Kubernetes' own and not defined
 // in the set may well be served by the cluster: its objects are shown as they are.
 func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.SetRevision) (apply.Plan, error) {
-	loaded, err := o.loader.Load(files)
-	if err != nil {
-		return apply.Plan{}, err
-	}
-	checked, err := apply.Check(loaded.Objects, o.rules)
-	if err != nil {
+	loaded, loadErr := o.loader.Load(files)
+	checked, checkErr := apply.Check(loaded.Objects, o.rules)
+	if err := apply.JoinProblems(loadErr, checkErr); err != nil {
 		return apply.Plan{}, err
 	}
 	o.planned = nil
