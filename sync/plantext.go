@@ -117,7 +117,7 @@ func planSummary(report Report) string {
 		text += fmt.Sprintf(" (%d not verified)", unverified)
 	}
 	if report.Result.PruneHeld != "" {
-		text += "; pruning waits: " + report.Result.PruneHeld
+		text += "; " + report.Result.PruneHeld
 	}
 	return text
 }
