@@ -36,6 +36,7 @@ func conditions() map[string]condition {
 		"failed":  func(s *scenario, args []string) (verdict, error) { return s.lastSync("not synced", args) },
 		"log":     (*scenario).logged,
 		"audit":   (*scenario).audited,
+		"asked":   (*scenario).asked,
 		"kubectl": func(s *scenario, args []string) (verdict, error) {
 			return s.program(append([]string{"kubectl"}, args...))
 		},

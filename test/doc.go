@@ -64,14 +64,16 @@
 //	gitserver ssh [NAME]
 //		the same over ssh; sets $NAME (ssh by default), $NAME_key and
 //		$NAME_known_hosts.
-//	gitserver down|up|normal|cut|unauthorized|distrusted|trusted|newhostkey [NAME]
+//	gitserver down|up|normal|cut|stall|unauthorized|distrusted|trusted|newhostkey [NAME]
 //	gitserver slow DURATION [NAME] · status CODE [NAME] · redirect URL [NAME]
 //	gitserver auth USER:PASSWORD [NAME]
 //		how it (mis)behaves from now on. down refuses connections; cut breaks
-//		them in the middle of a pack; distrusted shows another CA's certificate.
+//		them in the middle of a pack, stall falls silent there; distrusted shows
+//		another CA's certificate.
 //	gitserver log [NAME], gitserver reset [NAME]
 //		prints the requests since the last reset, a line each: KIND STATUS BYTES
 //		USER PATH. KIND is advertise, ls-refs, fetch or other; USER is - if none.
+//		The condition asked looks for one.
 //	web start [-https] [-auth USER:PASSWORD] [NAME] DIR
 //		serves the files of DIR as they are at each moment; sets $NAME (web by
 //		default), $NAME_host and $NAME_ca.
@@ -153,6 +155,9 @@
 //		the API server was asked: VERB RESOURCE NAMESPACE/NAME USER as=USER
 //		STATUS USERAGENT (with cluster -audit; as= names who was impersonated;
 //		the verb of a server-side dry run is dryrun-patch and so on).
+//	asked [-s NAME] PATTERN
+//		a git server was asked since its last reset: the lines of gitserver log,
+//		and those of requests that are under way, with - for the STATUS.
 //	kubectl ARG… [=~ PATTERN]
 //		it succeeds and its output matches. Sets stdout and stderr. By itself it
 //		is the way to change things: kubectl annotate cm/a x=y.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -311,6 +312,8 @@ func behaviour(verb, value string) (gitserver.Behaviour, error) {
 		return gitserver.Normal(), nil
 	case "cut":
 		return gitserver.CutInPack(), nil
+	case "stall":
+		return gitserver.StallInPack(), nil
 	case "unauthorized":
 		return gitserver.Unauthorized(), nil
 	case "redirect":
@@ -328,10 +331,42 @@ func behaviour(verb, value string) (gitserver.Behaviour, error) {
 func (s *scenario) printRequests(server *gitserver.Server) {
 	out := s.ts.Stdout() // asked for even if there is nothing to print
 	for _, r := range server.Log.Requests() {
-		user := r.User
-		if user == "" {
-			user = "-"
-		}
-		fmt.Fprintln(out, r.Kind, r.Status, r.Bytes, user, r.Path)
+		fmt.Fprintln(out, requestLine(r))
 	}
+}
+
+// requestLine makes a request readable; one that is under way has no status yet.
+func requestLine(r gitserver.Request) string {
+	status, user := "-", "-"
+	if r.Status != 0 {
+		status = strconv.Itoa(r.Status)
+	}
+	if r.User != "" {
+		user = r.User
+	}
+	return fmt.Sprint(r.Kind, " ", status, " ", r.Bytes, " ", user, " ", r.Path)
+}
+
+// asked looks for a request to a git server.
+func (s *scenario) asked(args []string) (verdict, error) {
+	name := "git"
+	args, err := flags("asked", args, func(f *flag.FlagSet) { f.StringVar(&name, "s", name, "") })
+	if err != nil {
+		return verdict{}, err
+	}
+	server := s.http[name]
+	if server == nil || len(args) != 1 {
+		return verdict{}, errors.New("want asked [-s NAME] PATTERN, with the name of a git server over http")
+	}
+	pattern, err := regexp.Compile(args[0])
+	if err != nil {
+		return verdict{}, err
+	}
+	requests := append(server.Log.Requests(), server.Log.UnderWay()...)
+	for _, r := range requests {
+		if line := requestLine(r); pattern.MatchString(line) {
+			return verdict{holds: true, saw: "asked: " + line}, nil
+		}
+	}
+	return verdict{saw: fmt.Sprintf("none of %d requests matches", len(requests))}, nil
 }

@@ -62,6 +62,18 @@ func RedirectTo(base string) Behaviour {
 // CutInPack answers rightly until the objects come: it breaks the connection in
 // the middle of the pack.
 func CutInPack() Behaviour {
+	return inPack(func(*http.Request) {})
+}
+
+// StallInPack answers rightly until the objects come: in the middle of the pack it
+// falls silent, until the client gives up.
+func StallInPack() Behaviour {
+	return inPack(func(r *http.Request) { <-r.Context().Done() })
+}
+
+// inPack sends half of a pack, does what is to be done then, and breaks the
+// connection.
+func inPack(then func(*http.Request)) Behaviour {
 	return func(right http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
@@ -82,6 +94,7 @@ func CutInPack() Behaviour {
 			}
 			_, _ = w.Write(body[:pack+(len(body)-pack)/2])
 			_ = http.NewResponseController(w).Flush()
+			then(r)
 			panic(http.ErrAbortHandler)
 		})
 	}

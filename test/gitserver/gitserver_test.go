@@ -182,6 +182,32 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+func TestStall(t *testing.T) {
+	t.Parallel()
+	s := gitserver.Start(t)
+	site(t, s)
+	s.Behave(gitserver.StallInPack())
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := git(t, nil, "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=2", "clone", "--quiet", s.URL("site"), "clone")
+		gaveUp <- err
+	}()
+	stalled := false
+	for {
+		select {
+		case err := <-gaveUp:
+			if err == nil || !stalled {
+				t.Errorf("the client ended with %v, stalled: %v", err, stalled)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		for _, r := range s.Log.UnderWay() {
+			stalled = stalled || r.Kind == gitserver.Fetch && r.Status == 0 && r.Bytes > 5_000
+		}
+	}
+}
+
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	first, second := gitserver.Start(t), gitserver.Start(t)

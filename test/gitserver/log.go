@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,7 @@ type Request struct {
 type Log struct {
 	mu       sync.Mutex
 	requests []Request
+	underWay map[*counter]Request
 }
 
 // Requests returns what was asked since the last Reset, in the order in which it
@@ -48,6 +50,19 @@ func (l *Log) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
+}
+
+// UnderWay returns the requests that are being answered, with the bytes that were
+// sent so far.
+func (l *Log) UnderWay() []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var open []Request
+	for counted, r := range l.underWay {
+		r.Bytes = int(counted.bytes.Load())
+		open = append(open, r)
+	}
+	return open
 }
 
 // Count returns the number of requests of the given kinds, or of all.
@@ -93,14 +108,28 @@ func (l *Log) record(next http.Handler) http.Handler {
 		seen.Kind = kindOf(r.URL.Path, seen.Body)
 		seen.User, seen.Password, _ = r.BasicAuth()
 		counted := &counter{ResponseWriter: w, status: http.StatusOK}
-		defer func() {
-			seen.Status, seen.Bytes = counted.status, counted.bytes
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.requests = append(l.requests, seen)
-		}()
+		l.begin(counted, seen)
+		defer l.end(counted)
 		next.ServeHTTP(counted, r)
 	})
+}
+
+func (l *Log) begin(counted *counter, seen Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.underWay == nil {
+		l.underWay = map[*counter]Request{}
+	}
+	l.underWay[counted] = seen
+}
+
+func (l *Log) end(counted *counter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.underWay[counted]
+	delete(l.underWay, counted)
+	seen.Status, seen.Bytes = counted.status, int(counted.bytes.Load())
+	l.requests = append(l.requests, seen)
 }
 
 // unpack returns a body as the client wrote it; git compresses long ones.
@@ -135,7 +164,7 @@ func kindOf(path, body string) Kind {
 type counter struct {
 	http.ResponseWriter
 	status int
-	bytes  int
+	bytes  atomic.Int64
 }
 
 func (c *counter) WriteHeader(status int) {
@@ -145,7 +174,7 @@ func (c *counter) WriteHeader(status int) {
 
 func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(b)
-	c.bytes += n
+	c.bytes.Add(int64(n))
 	return n, err
 }
 
