@@ -29,10 +29,10 @@ e2e: ## run only the scenarios: the built binary against real servers
 	@scripts/controlplane build >/dev/null
 	go test $(RACE) -timeout 30m $(TESTFLAGS) ./test/
 
-lint: ## run the pinned linter
+lint: ## run the pinned linter, go vet included
 	@scripts/lint/run
 
-verify: ## check formatting, vet, generated parts and modules
+verify: ## check formatting, generated parts and modules
 	@scripts/verify
 
 update: ## format, generate and tidy what verify checks
