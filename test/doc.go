@@ -180,5 +180,5 @@
 // three seconds of CPU time. The first run builds the control plane, which takes
 // minutes: `make test` does that first and passes -timeout 30m, while go test by
 // itself gives a package ten minutes. With -race, kubesync is built with -race
-// too.
+// too, and its environment has GORACE, lest each run end with a second of waiting.
 package test

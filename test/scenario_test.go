@@ -110,6 +110,9 @@ func setup(env *testscript.Env, programs string) error {
 		web: map[string]*webServer{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
 		secrets: map[string]bool{},
 	}
+	if race { // its programs would wait a second before they exit
+		s.config["GORACE"] = "atexit_sleep_ms=50"
+	}
 	for _, dir := range []string{s.output(), s.home(), s.repoDir()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("scenario: %w", err)
