@@ -63,7 +63,11 @@ func reserve(path string, number int) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, listener.Close()
+	if err := listener.Close(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	Closed(address(number)) // else the server itself may find the address in use
+	return file, nil
 }
 
 // address is where a server on the port listens.
