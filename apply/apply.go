@@ -78,7 +78,7 @@ func (s *Set) suspended(plan Plan) string {
 func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, result *Result) error {
 	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken}
 	for at, objects := range inSteps(plan.objects) {
-		outcomes, err := s.cluster.inStep(ctx, objects, w.write)
+		outcomes, err := inStep(ctx, s.cluster, objects, w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return err
@@ -92,19 +92,19 @@ func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, r
 	return nil
 }
 
-// inStep does one step's objects, as many at a time as the cluster allows, and
-// stops when the API server cannot be reached.
-func (c *Cluster) inStep(ctx context.Context, objects []Object, do func(context.Context, Object) Outcome) ([]Outcome, error) {
+// inStep does one step's objects or members, as many at a time as the cluster
+// allows, and stops when the API server cannot be reached.
+func inStep[T any](ctx context.Context, c *Cluster, step []T, do func(context.Context, T) Outcome) ([]Outcome, error) {
 	var mu sync.Mutex
-	outcomes := make([]Outcome, 0, len(objects))
+	outcomes := make([]Outcome, 0, len(step))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cap(c.writes))
-	for _, object := range objects {
+	for _, one := range step {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			outcome := do(ctx, object)
+			outcome := do(ctx, one)
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes = append(outcomes, outcome)
@@ -117,7 +117,7 @@ func (c *Cluster) inStep(ctx context.Context, objects []Object, do func(context.
 	err := group.Wait()
 	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
 	if err != nil {
-		err = fmt.Errorf("stopped after %d of %d objects of this step: %w", len(outcomes), len(objects), err)
+		err = fmt.Errorf("stopped after %d of %d objects of this step: %w", len(outcomes), len(step), err)
 	}
 	return outcomes, err
 }

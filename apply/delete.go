@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -22,23 +20,12 @@ func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []member
 		return err
 	}
 	for _, members := range inReverse(candidates) {
-		var mu sync.Mutex
 		deadline := time.Now().Add(goneWait) // one for the step, however many finalizers block
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(cap(s.cluster.writes))
-		for _, m := range members {
-			group.Go(func() error {
-				outcome := s.deleteGuarded(ctx, guard, m, deadline)
-				mu.Lock()
-				defer mu.Unlock()
-				result.Outcomes = append(result.Outcomes, outcome)
-				if unreachable(outcome.Err) {
-					return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
+		outcomes, err := inStep(ctx, s.cluster, members, func(ctx context.Context, m member) Outcome {
+			return s.deleteGuarded(ctx, guard, m, deadline)
+		})
+		result.Outcomes = append(result.Outcomes, outcomes...)
+		if err != nil {
 			return fmt.Errorf("stopped while pruning: %w", err)
 		}
 	}

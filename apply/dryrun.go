@@ -31,7 +31,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	for _, objects := range inSteps(plan.objects) {
-		outcomes, err := s.cluster.inStep(ctx, objects, r.object)
+		outcomes, err := inStep(ctx, s.cluster, objects, r.object)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return result, err
