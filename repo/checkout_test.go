@@ -299,8 +299,13 @@ func asNobody(t *testing.T, run string) {
 	}
 }
 
+// copyProgram copies this program to where it can be started. Nothing is forked
+// meanwhile: a child would hold the copy open for writing for a moment, and the
+// kernel starts no program that is.
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	from, err := os.Open(os.Args[0])
 	must(t, err)
 	defer func() { _ = from.Close() }()

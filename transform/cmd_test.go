@@ -237,6 +237,29 @@ func TestCommandWithoutInterpreter(t *testing.T) {
 	compare(t, contents(t, result.Files), map[string]string{"OUTDIR/a.yaml": "a"})
 }
 
+// A process that was forked while the checkout was written may hold its files open
+// for a moment, and the kernel runs no program that is open for writing.
+func TestCommandStillOpenForWriting(t *testing.T) {
+	t.Parallel()
+	files := repo{"r": sh("cp a.yaml $OUTDIR"), "a.yaml": "a"}
+	input := files.input("1")
+	input.Checkout = func(ctx context.Context, dir string) error {
+		if err := files.checkout(ctx, dir); err != nil {
+			return err
+		}
+		held, err := os.OpenFile(filepath.Join(dir, "r"), os.O_WRONLY, 0)
+		if err == nil {
+			time.AfterFunc(200*time.Millisecond, func() { _ = held.Close() })
+		}
+		return err
+	}
+	result, err := newTransform(t, Options{Command: "r"}).Run(t.Context(), input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, contents(t, result.Files), map[string]string{"OUTDIR/a.yaml": "a"})
+}
+
 func TestCommandResultIsAFileSystem(t *testing.T) {
 	t.Parallel()
 	files := repo{"r": sh("mkdir $OUTDIR/d; echo a > $OUTDIR/d/a.yaml; echo b > $OUTDIR/b.yaml")}

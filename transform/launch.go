@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
@@ -23,7 +24,7 @@ func launch(in, out *os.File) int {
 			return report(out, ending{Failure: fmt.Sprintf("confine it: %v", err)})
 		}
 	}
-	err := syscall.Exec(todo.Path, todo.Args, todo.Env)
+	err := become(todo.Path, todo.Args, todo.Env)
 	if errors.Is(err, syscall.ENOEXEC) {
 		// A script without a #! line is run by sh, as every shell would.
 		err = syscall.Exec("/bin/sh", append([]string{"sh", todo.Path}, todo.Args[1:]...), todo.Env)
@@ -33,6 +34,21 @@ func launch(in, out *os.File) int {
 		Missing: errors.Is(err, fs.ErrNotExist),
 		Denied:  errors.Is(err, fs.ErrPermission),
 	})
+}
+
+// busyWait is how long a program may be busy.
+const busyWait = 2 * time.Second
+
+// become becomes a program that may still be open for writing elsewhere: what the
+// daemon forks for another repo just while it checks this one out holds the file
+// for the moment until it has become its own program (golang.org/issue/22315).
+func become(path string, args, env []string) error {
+	for deadline := time.Now().Add(busyWait); ; time.Sleep(5 * time.Millisecond) {
+		err := syscall.Exec(path, args, env)
+		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // confine restricts this process, and all that it becomes and starts, to what is within
