@@ -10,7 +10,7 @@ IMAGE     = kubesync/kubesync
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILDER   = docker
 
-.PHONY: help build test e2e demo lint verify update image image-test clean
+.PHONY: help build test e2e demo bench lint verify update image image-test clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: ## run all tests, unit and scenarios, on real servers (RACE=-race)
 e2e: ## run only the scenarios: the built binary against real servers
 	@scripts/controlplane build >/dev/null
 	go test $(RACE) -timeout 30m $(TESTFLAGS) ./test/
+
+bench: ## measure everything for an hour, and rewrite test/bench/RESULTS.md
+	@scripts/bench -out test/bench/RESULTS.md
 
 lint: ## run the pinned linter, go vet included
 	@scripts/lint/run

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// objectsEach is how many objects each of many repos has.
+const objectsEach = 10
+
+// manyRepos measures one daemon with many small repos.
+func manyRepos(ctx context.Context, l *lab) ([]line, error) {
+	all := set{files: map[string]string{}}
+	var list []map[string]any
+	for i := range l.repos {
+		name := fmt.Sprintf("app-%03d", i)
+		g := newGenerator(l.seed)
+		objects, err := g.fill(name, objectsEach, 1, g.serviceAccount, g.configMap, g.service, g.deployment)
+		if err != nil {
+			return nil, err
+		}
+		url, err := l.newRepo(name, objects.files)
+		if err != nil {
+			return nil, err
+		}
+		all.objects = append(all.objects, objects.objects...)
+		list = append(list, map[string]any{"url": url, "name": name, "ymldir": "kubernetes", "recursive": true, "privileged": true})
+	}
+	config, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("list of repos: %w", err)
+	}
+	path := filepath.Join(l.dir, "repos.json")
+	if err := os.WriteFile(path, config, 0o644); err != nil {
+		return nil, fmt.Errorf("list of repos: %w", err)
+	}
+	s, err := l.newSite(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }()
+	d, err := l.start(setup{"KUBECONFIG": s.kubesync.Kubeconfig, "CONFIG": path, "INTERVAL": l.idleInterval().String()})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Kill()
+	done, err := d.synced(ctx, l.repos, "")
+	if err != nil {
+		return nil, err
+	}
+	took := done.Sub(d.started)
+	if _, err := s.versions(ctx, all); err != nil {
+		return nil, err
+	}
+	if err := s.rest(ctx); err != nil {
+		return nil, err
+	}
+	if err := sleep(ctx, l.idleInterval()); err != nil { // each repo is polled once more
+		return nil, err
+	}
+	now, err := memoryOf(d.PID)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := s.requests(ctx, serviceAccount("kubesync"), 0)
+	if err != nil {
+		return nil, err
+	}
+	memory := within(fmt.Sprintf("memory in sync, %d repos of %d objects", l.repos, objectsEach), now.now, 120*megabyte, bytesize.String)
+	memory.ours += fmt.Sprintf(" (peak, in the first sync: %s)", now.peak)
+	return []line{memory, watchLine(all, openWatches(requests)), text("from start to all in sync", seconds(took.Seconds()))}, d.stop(ctx)
+}
+
+// watchLine tells how many watches there are on the kinds of a set: one each.
+func watchLine(s set, open map[string]int) line {
+	var perKind []int
+	for kind := range s.kinds() {
+		perKind = append(perKind, open[resourceOf(kind).Resource])
+	}
+	most := slices.Max(perKind)
+	if slices.Min(perKind) == 0 {
+		most = 0 // a kind that is not watched is no success
+	}
+	var texts []string
+	for _, resource := range slices.Sorted(maps.Keys(open)) {
+		texts = append(texts, fmt.Sprintf("%s: %d", resource, open[resource]))
+	}
+	return exactly("open watches a kind", most, 1, strings.Join(texts, ", "))
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// watched is a daemon in sync that is looked at, with its cluster and repo.
+type watched struct {
+	*daemon
+	site *site
+	repo string
+	mark int64
+}
+
+// steady brings a set of mixed objects into a cluster and returns the daemon once
+// it and the cluster have come to rest.
+func (l *lab) steady(ctx context.Context, repo string, interval time.Duration) (_ *watched, err error) {
+	objects, url, err := l.newSet(repo, mixed, l.mixed)
+	if err != nil {
+		return nil, err
+	}
+	w := &watched{repo: repo}
+	if w.site, err = l.newSite(ctx, true); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			w.end()
+		}
+	}()
+	if w.daemon, err = l.start(w.site.on(url), setup{"INTERVAL": interval.String()}); err != nil {
+		return nil, err
+	}
+	if _, err := w.synced(ctx, 1, ""); err != nil {
+		return nil, err
+	}
+	if err := w.site.rest(ctx); err != nil {
+		return nil, err
+	}
+	// What a first sync leaves to be done at the next polls is done.
+	if err := sleep(ctx, 2*interval); err != nil {
+		return nil, err
+	}
+	if _, err := w.site.versions(ctx, objects); err != nil {
+		return nil, err
+	}
+	l.git.Log.Reset()
+	w.mark, err = w.site.mark(ctx)
+	return w, err
+}
+
+// end kills what runs.
+func (w *watched) end() {
+	if w.daemon != nil {
+		w.Kill()
+	}
+	_ = w.site.Close() // its directory goes with the lab's
+}
+
+// asked says what the daemon asked API server and git server since it came to rest.
+func (w *watched) asked(ctx context.Context, l *lab, period time.Duration) ([]line, error) {
+	requests, err := w.site.requests(ctx, serviceAccount("kubesync"), w.mark)
+	if err != nil {
+		return nil, err
+	}
+	polls, err := pollsOf(l.git.Log.Requests(), w.repo)
+	if err != nil {
+		return nil, err
+	}
+	more := work(requests)
+	return []line{
+		exactly(fmt.Sprintf("requests to the API server in %s, without watches and Lease", period), len(more), 0, examples(more)),
+		polls.line(),
+	}, nil
+}
+
+// sameRevision measures what polls cost that find nothing new.
+func sameRevision(ctx context.Context, l *lab) ([]line, error) {
+	w, err := l.steady(ctx, "again", l.poll)
+	if err != nil {
+		return nil, err
+	}
+	defer w.end()
+	if err := sleep(ctx, l.window); err != nil {
+		return nil, err
+	}
+	lines, err := w.asked(ctx, l, l.window)
+	if err != nil {
+		return nil, err
+	}
+	return lines, w.stop(ctx)
+}
+
+// idleInterval lets some polls fall into the time for which a daemon is looked at:
+// at full size a poll a minute, five times as many as by default.
+func (l *lab) idleInterval() time.Duration { return l.idle / 5 }
+
+// idle measures what a daemon takes of the machine while nothing happens.
+func idle(ctx context.Context, l *lab) ([]line, error) {
+	w, err := l.steady(ctx, "idle", l.idleInterval())
+	if err != nil {
+		return nil, err
+	}
+	defer w.end()
+	before, err := cpuTime(w.PID)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	var most bytesize
+	var last memory
+	for time.Since(start) < l.idle {
+		if err := sleep(ctx, min(time.Second, l.idle-time.Since(start))); err != nil {
+			return nil, err
+		}
+		if last, err = memoryOf(w.PID); err != nil {
+			return nil, err
+		}
+		most = max(most, last.now)
+	}
+	after, err := cpuTime(w.PID)
+	if err != nil {
+		return nil, err
+	}
+	share := 100 * (after - before).Seconds() / time.Since(start).Seconds()
+	rss := within("memory at the end", last.now, 50*megabyte, bytesize.String)
+	rss.ours += fmt.Sprintf(" (at most %s; peak, in the first sync: %s)", most, last.peak)
+	cpu := within("CPU, of one core", share, 0.2, func(f float64) string { return fmt.Sprintf("%.2g %%", f) })
+	cpu.ours += fmt.Sprintf(" (%s in %s)", after-before, l.idle)
+	lines, err := w.asked(ctx, l, l.idle)
+	if err != nil {
+		return nil, err
+	}
+	return append([]line{rss, cpu}, lines...), w.stop(ctx)
+}
