@@ -126,7 +126,9 @@ func (w *wiring) run(ctx context.Context) int {
 		List:         list,
 		Interval:     w.settings.Interval,
 		Observer:     w.observer,
+		Watch:        w.watch(),
 		Housekeeping: w.housekeeping(),
+		Nudged:       w.nudged(),
 		Log:          w.log,
 	}, repos)
 	if w.lease == nil {
@@ -202,6 +204,22 @@ func (w *wiring) housekeeping() func(context.Context) error {
 	return w.cluster.KeepBindings
 }
 
+// watch has the cluster watched; nil in a dry run, which leaves no drift to look for.
+func (w *wiring) watch() func(context.Context) func() {
+	if w.lease == nil {
+		return nil
+	}
+	return w.cluster.Watch
+}
+
+// nudged receives when there is housekeeping to do; never in a dry run.
+func (w *wiring) nudged() <-chan struct{} {
+	if w.lease == nil {
+		return nil
+	}
+	return w.cluster.Nudged()
+}
+
 // repoList joins the repos of REPO with the list in CONFIG.
 type repoList struct {
 	*wiring
@@ -244,12 +262,14 @@ func (w *wiring) repo(r config.Repo) sync.Repo {
 		Tier:     r.Tier,
 		Interval: r.Interval,
 		Settings: r,
-		Open:     func(ctx context.Context) (*sync.Pipeline, error) { return w.open(ctx, r) },
+		Open: func(ctx context.Context, listener sync.Listener) (*sync.Pipeline, error) {
+			return w.open(ctx, r, listener)
+		},
 	}
 }
 
 // open builds the pipeline of a repo.
-func (w *wiring) open(ctx context.Context, r config.Repo) (*sync.Pipeline, error) {
+func (w *wiring) open(ctx context.Context, r config.Repo, listener sync.Listener) (*sync.Pipeline, error) {
 	transformer, err := transform.New(transform.Options{
 		RepoName:        r.Name,
 		Command:         r.Command,
@@ -273,7 +293,7 @@ func (w *wiring) open(ctx context.Context, r config.Repo) (*sync.Pipeline, error
 		source, err := w.source(r, false)
 		return &sync.Pipeline{Source: source, Transformer: transformer, Applier: w.offline(r)}, err
 	}
-	set := w.set(r)
+	set := w.set(r, listener)
 	recorded, err := set.Recorded(ctx)
 	if err != nil {
 		set.Close()
@@ -309,7 +329,7 @@ func (w *wiring) source(r config.Repo, masterSynced bool) (*repo.Repo, error) {
 }
 
 // set builds the cluster side of a repo's pipeline.
-func (w *wiring) set(r config.Repo) *apply.Set {
+func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
 	namespace, fromPod := w.namespaceOf(r)
 	return w.cluster.NewSet(apply.SetOptions{
 		Name:             r.Name,
@@ -320,6 +340,10 @@ func (w *wiring) set(r config.Repo) *apply.Set {
 		Prune:            r.Prune,
 		PruneLimit:       w.settings.PruneLimit,
 		Suspend:          r.Suspend,
+		Drift:            w.settings.Drift,
+		Resync:           w.settings.Resync,
+		Wake:             listener.Trigger,
+		OnDrift:          listener.Drift,
 		Log:              w.log.With().Str("repo", r.Name).Logger(),
 	})
 }

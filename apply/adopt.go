@@ -84,7 +84,7 @@ func csaPatch(live *unstructured.Unstructured) ([]byte, error) {
 }
 
 // clientSideManagers returns the field managers that have used client-side apply on an object.
-func clientSideManagers(live *unstructured.Unstructured) []string {
+func clientSideManagers(live metav1.Object) []string {
 	lastApplied := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation))
 	var managers []string
 	for _, entry := range csaupgrade.FindFieldsOwners(live.GetManagedFields(), metav1.ManagedFieldsOperationUpdate, lastApplied) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -148,4 +149,18 @@ rules:
 - apiGroups: [%q]
   resources: [%q]
   verbs: [get, list, watch, create, update, patch, delete]`, resource, group, resource)
+}
+
+// forgotten tells whether the API server just does not keep what it was asked for
+// any more: the answer to that is to ask anew.
+func forgotten(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// homeless tells whether a write failed because its Namespace is not there, or is
+// being deleted.
+func homeless(err error) bool {
+	status, ok := apiStatus(err)
+	return ok && (status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces" ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause))
 }

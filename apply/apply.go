@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -17,11 +19,16 @@ import (
 // says that it could not be carried through; what was done until then is in the
 // result, and nothing was pruned after it.
 func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
-	if reason := s.suspended(plan); reason != "" {
+	reason := s.suspended(plan)
+	if s.activate(reason == ""); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
 	taken := s.claim(plan)
 	if err := s.checkWriter(ctx, plan.parent); err != nil {
+		s.activate(false)
+		return Result{}, err
+	}
+	if err := s.declare(ctx, &plan); err != nil {
 		return Result{}, err
 	}
 	if err := s.widen(ctx, &plan); err != nil {
@@ -51,7 +58,7 @@ func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
 	if len(plan.unseen) == 0 {
 		return nil
 	}
-	if err := s.look(ctx, plan); err != nil {
+	if err := s.survey(ctx, plan); err != nil {
 		return err
 	}
 	if len(plan.unseen) > 0 {
@@ -73,10 +80,33 @@ func (s *Set) suspended(plan Plan) string {
 	return ""
 }
 
+// activate says whether drift may be corrected from now on.
+func (s *Set) activate(active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active = active
+}
+
+// verifies tells whether this sync is one that applies everything, known to be as
+// applied or not: what ownership does not show, such as a field that admission
+// rewrote, goes no further than that. Where drift is only to be reported there is none.
+func (s *Set) verifies(now time.Time) bool {
+	if s.options.Resync <= 0 || s.options.Drift == ReportDrift {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := !s.verify.IsZero() && now.After(s.verify)
+	if due || s.verify.IsZero() {
+		s.verify = now.Add(s.options.Resync*9/10 + rand.N(s.options.Resync/5+1))
+	}
+	return due
+}
+
 // applySteps writes the objects, each step finished before the next. A single
 // object's failure stops nothing else; an API server that cannot be reached does.
 func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, result *Result) error {
-	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken}
+	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken, verify: s.verifies(time.Now())}
 	for at, objects := range inSteps(plan.objects) {
 		outcomes, err := inStep(ctx, s.cluster, objects, w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
@@ -142,7 +172,8 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 	if pruned {
 		data[dataPruned] = plan.Revision.Revision
 	}
-	return s.saveParent(ctx, plan, scopeOf(ids), data)
+	data[dataFinished] = s.finishedNow()
+	return s.saveParent(ctx, plan, scopeOf(ids), memory{data: data, proofs: s.proven(false)})
 }
 
 // idsOf returns the objects' identities.

@@ -37,20 +37,20 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 	if !known {
 		return nil
 	}
-	live, err := c.listNamespaces(ctx)
+	live, err := c.namespaces(ctx)
 	if err != nil {
 		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
 	}
-	present, err := c.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	present, err := c.presentBindings(ctx)
 	if apierrors.IsForbidden(err) && len(repos) == 0 {
 		return nil // a daemon that may not even look has never made one
 	}
 	if err != nil {
-		return fmt.Errorf("keep RoleBindings %s: list them: %w", BindingName, err)
+		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
 	}
 	wanted := c.namespacesFor(repos, live)
 	var problems []error
-	for _, binding := range present.Items {
+	for _, binding := range present {
 		ns := binding.Namespace
 		switch {
 		case wanted[ns] && grantsAdmin(binding):
@@ -64,6 +64,23 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 		}
 	}
 	return errors.Join(append(problems, c.addBindings(ctx, wanted))...)
+}
+
+// presentBindings returns the RoleBindings that there are.
+func (c *Cluster) presentBindings(ctx context.Context) ([]rbacv1.RoleBinding, error) {
+	var present []rbacv1.RoleBinding
+	if w := c.watched(); w != nil {
+		if err := w.bindings.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+			return nil, err
+		}
+		w.bindings.Each(func(_ string, binding *rbacv1.RoleBinding) { present = append(present, *binding) })
+		return present, nil
+	}
+	list, err := c.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	if err != nil {
+		return nil, fmt.Errorf("list RoleBindings: %w", err)
+	}
+	return list.Items, nil
 }
 
 // namespacesFor returns where some of the application repos may write.
@@ -100,13 +117,16 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 			WithLabels(map[string]string{bindingWriterLabel: c.options.Writer, "app.kubernetes.io/managed-by": FieldManager}).
 			WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("admin")).
 			WithSubjects(rbacapply.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(LimitedUser))
-		_, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		added, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 		switch {
 		case apierrors.IsNotFound(err): // the namespace went away meanwhile
 		case err != nil:
 			problems = append(problems, fmt.Errorf("create RoleBinding %s/%s for application repos: %w", ns, BindingName, err))
 		default:
 			last = ns
+			if w := c.watched(); w != nil {
+				w.bindings.Put(added)
+			}
 		}
 	}
 	if last != "" {

@@ -112,6 +112,7 @@ func (c *checker) check(declared Object) {
 			ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: c.unknown(o.GroupVersionKind()),
 		})
 	default:
+		o.fingerprint()
 		c.checked.Objects = append(c.checked.Objects, o)
 	}
 }

@@ -42,8 +42,14 @@ type Cluster struct {
 	asLimited kubernetes.Interface // impersonates LimitedUser
 	discovery discovery.DiscoveryInterfaceWithContext
 	writes    chan struct{}
+	nudged    chan struct{} // holds one
+
+	// The same identities without a limit on how long a request may last.
+	watching, limitedWatching *client
+	watchingTyped             kubernetes.Interface
 
 	mu     sync.Mutex // guards what follows
+	seen   *watched   // nil while the cluster is not being watched
 	kinds  *kinds
 	sets   map[string]*Set
 	claims map[ID][]string       // the repos that declare an object; the first has it, the others wait
@@ -63,33 +69,46 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 	impersonating := rest.CopyConfig(config)
 	impersonating.Impersonate = rest.ImpersonationConfig{UserName: LimitedUser}
 
-	transport, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	impersonatingTransport, err := rest.HTTPClientFor(impersonating)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
 	c := &Cluster{
 		options: options,
 		writes:  make(chan struct{}, options.Concurrency),
+		nudged:  make(chan struct{}, 1),
 		sets:    map[string]*Set{},
 		claims:  map[ID][]string{},
 	}
-	own, ownErr := newClient(config, transport)
-	limited, limitedErr := newClient(impersonating, impersonatingTransport)
-	typed, typedErr := kubernetes.NewForConfigAndClient(config, transport)
-	asLimited, asLimitedErr := kubernetes.NewForConfigAndClient(impersonating, impersonatingTransport)
-	if err := errors.Join(ownErr, limitedErr, typedErr, asLimitedErr); err != nil {
+	var errs [3]error
+	c.own, c.typed, errs[0] = connect(config)
+	c.limited, c.asLimited, errs[1] = connect(impersonating)
+	c.discovery, errs[2] = discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
+	return c, c.connectWatches(config, impersonating)
+}
+
+// connect builds the clients of one identity.
+func connect(config *rest.Config) (*client, kubernetes.Interface, error) {
+	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("build the discovery client: %w", err)
+		return nil, nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	c.own, c.limited, c.typed, c.asLimited, c.discovery = own, limited, typed, asLimited, disco
-	return c, nil
+	raw, rawErr := newClient(config, transport)
+	typed, typedErr := kubernetes.NewForConfigAndClient(config, transport)
+	return raw, typed, errors.Join(rawErr, typedErr)
+}
+
+// connectWatches builds the clients that watch: a limit on how long a request may
+// last is not meant for those.
+func (c *Cluster) connectWatches(config, impersonating *rest.Config) error {
+	c.watching, c.watchingTyped, c.limitedWatching = c.own, c.typed, c.limited
+	if config.Timeout == 0 {
+		return nil
+	}
+	config.Timeout, impersonating.Timeout = 0, 0
+	var err, limitedErr error
+	c.watching, c.watchingTyped, err = connect(config)
+	c.limitedWatching, _, limitedErr = connect(impersonating)
+	return errors.Join(err, limitedErr)
 }
 
 // currentKinds returns the last snapshot of discovery, taking the first if there
@@ -144,8 +163,9 @@ func (c *Cluster) Listed(repos []ListedRepo) {
 		listed[r.Name] = r
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.listed = listed
+	c.mu.Unlock()
+	c.nudge()
 }
 
 // isListed tells whether the configuration names a repo, if it is known.

@@ -84,7 +84,7 @@ func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
 	}
 	live, err := r.set.client.get(ctx, served.GVR, o.GetNamespace(), o.GetName())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return failed(outcome, r.set.judge(o, served, contentHash(o), err))
+		return failed(outcome, r.set.judge(o, served, err))
 	}
 	if apierrors.IsNotFound(err) {
 		live = nil
@@ -122,7 +122,7 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 	}
 	switch {
 	case err != nil:
-		return failed(outcome, r.set.judge(o, served, contentHash(o), err))
+		return failed(outcome, r.set.judge(o, served, err))
 	case live == nil:
 		outcome.Action, outcome.Diff = Created, Diff(nil, o.Unstructured)
 		return outcome

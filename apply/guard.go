@@ -113,7 +113,7 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 		err := g.set.cluster.own.listMetadata(ctx, served.GVR, m.ID.Name, "", func(meta *metav1.PartialObjectMetadata) {
 			found := newMember(gk, served.GVR, meta)
 			switch {
-			case g.going[found.UID], found.Owned, comesWithNamespace(found):
+			case g.going[found.UID], found.Owned, comesWithNamespace(found, meta):
 			case found.Set == g.set.id && found.Applied:
 				ours.add(found.ID)
 			default:
@@ -135,7 +135,7 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 
 // comesWithNamespace tells whether an object is there without anybody having
 // made it: what controllers put into every Namespace, and our own RoleBinding.
-func comesWithNamespace(m member) bool {
+func comesWithNamespace(m member, live metav1.Object) bool {
 	switch m.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 		schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:
@@ -145,7 +145,7 @@ func comesWithNamespace(m member) bool {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		return m.ID.Name == "default"
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:
-		return m.ID.Name == BindingName && m.Labels[bindingWriterLabel] != ""
+		return m.ID.Name == BindingName && live.GetLabels()[bindingWriterLabel] != ""
 	}
 	return false
 }

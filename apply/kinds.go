@@ -96,6 +96,16 @@ func (k *kinds) prefer(groups []*metav1.APIGroup) {
 	}
 }
 
+// serves tells whether a resource is served in any version.
+func (k *kinds) serves(resource schema.GroupResource) bool {
+	for _, served := range k.served {
+		if served.GVR.GroupResource() == resource {
+			return true
+		}
+	}
+	return false
+}
+
 // lookup returns how a kind is served in its preferred version.
 func (k *kinds) lookup(gk schema.GroupKind) (servedKind, bool) {
 	gvk, found := k.preferred[gk]

@@ -14,6 +14,8 @@ import (
 type Object struct {
 	*unstructured.Unstructured
 	Origin Origin
+
+	content digest // of what the manifest says, once that is known to stay
 }
 
 // ID returns the object's identity on the API server.

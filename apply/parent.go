@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -30,8 +31,16 @@ const (
 	dataRevision  = "revision"
 	dataRef       = "ref"
 	dataResult    = "result"
-	dataPruned    = "pruned" // the last revision of which nothing was left to prune
+	dataPruned    = "pruned"   // the last revision of which nothing was left to prune
+	dataFinished  = "finished" // the Jobs that have ended, with their content
+	binaryProofs  = "proofs"   // what is known to be as it was sent; see proof.go
 )
+
+// memory is what a parent is to remember.
+type memory struct {
+	data   map[string]string // "" takes a key away
+	proofs []byte
+}
 
 // parent is the ConfigMap that remembers a set across restarts: where its
 // objects may be, where they came from, and who writes them.
@@ -39,14 +48,29 @@ type parent struct {
 	live *corev1.ConfigMap // nil if there is none yet
 }
 
-// readParent reads a set's parent and refuses one that is not ours to use.
+// readParent returns a set's parent as it is now.
 func (s *Set) readParent(ctx context.Context) (parent, error) {
-	live, err := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace).Get(ctx, s.parentName, metav1.GetOptions{})
+	live, err := s.cluster.parentOf(ctx, s.parentName)
+	if err != nil {
+		return parent{}, fmt.Errorf("read the set's parent: %w", err)
+	}
+	return s.usable(live)
+}
+
+// reread reads the parent from the API server, after somebody else wrote it.
+func (s *Set) reread(ctx context.Context) (parent, error) {
+	live, err := s.cluster.getParent(ctx, s.parentName)
+	if err != nil {
+		return parent{}, fmt.Errorf("read the set's parent again: %w", err)
+	}
+	return s.usable(live)
+}
+
+// usable refuses a parent that is not ours to use.
+func (s *Set) usable(live *corev1.ConfigMap) (parent, error) {
 	switch {
-	case apierrors.IsNotFound(err):
+	case live == nil:
 		return parent{}, nil
-	case err != nil:
-		return parent{}, fmt.Errorf("read the parent ConfigMap %s: %w", s.parentRef(), err)
 	case live.Labels[parentIDLabel] == "":
 		return parent{}, fmt.Errorf("ConfigMap %s exists and is no apply set's parent: delete it, or give the repo another name", s.parentRef())
 	case live.Annotations[toolingAnnotation] != parentTooling:
@@ -68,6 +92,14 @@ func (p parent) data(key string) string {
 		return ""
 	}
 	return p.live.Data[key]
+}
+
+// proofs returns the proofs that the parent records.
+func (p parent) proofs() []byte {
+	if p.live == nil {
+		return nil
+	}
+	return p.live.BinaryData[binaryProofs]
 }
 
 // annotation returns one of the parent's annotations, "" if there is none.
@@ -109,20 +141,24 @@ func scopeOf(ids []ID) scope {
 }
 
 // widen makes the parent name everything that is about to be written, besides
-// all that it names already, and puts our Lease on it. It comes before the first
-// write, so that a crash at any moment leaves nothing the parent does not name.
+// all that it names already, puts our Lease on it, and takes off the record the proofs of
+// what is about to change. It comes before the first write, so that a crash at any
+// moment leaves nothing the parent does not name, and no proof that is wrong.
 func (s *Set) widen(ctx context.Context, plan *Plan) error {
-	return s.saveParent(ctx, plan, plan.scope(), map[string]string{dataWriter: s.cluster.options.Writer})
+	return s.saveParent(ctx, plan, plan.scope(), memory{
+		data:   map[string]string{dataWriter: s.cluster.options.Writer},
+		proofs: s.proven(true),
+	})
 }
 
-// saveParent writes the plan's parent with a scope and some of its data, unless
+// saveParent writes the plan's parent with a scope and what to remember, unless
 // it says so already. What a person put on it stays, but for an approval that is
 // used up. If somebody wrote the
 // parent since it was read, it is read again, and left alone if a person has
 // suspended it or another writer has taken it.
-func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, data map[string]string) error {
+func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) error {
 	for range parentTries {
-		saved, err := s.tryParent(ctx, plan.parent, is, data)
+		saved, err := s.tryParent(ctx, plan.parent, is, now)
 		if err == nil {
 			plan.parent = saved
 			return nil
@@ -130,7 +166,7 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, data map[str
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("write the parent ConfigMap %s: %w", s.parentRef(), err)
 		}
-		if plan.parent, err = s.readParent(ctx); err != nil {
+		if plan.parent, err = s.reread(ctx); err != nil {
 			return err
 		}
 		if reason := s.suspended(*plan); reason != "" {
@@ -144,7 +180,7 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, data map[str
 }
 
 // tryParent writes the parent unless somebody else has written it since p was read.
-func (s *Set) tryParent(ctx context.Context, p parent, is scope, data map[string]string) (parent, error) {
+func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (parent, error) {
 	client := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace)
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.parentName, Namespace: s.cluster.options.OwnNamespace}}
 	if p.live != nil {
@@ -157,21 +193,35 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, data map[string
 		groupKindsAnnotation:           formatGroupKinds(is.kinds),
 		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
 	})
-	if approves(next.Annotations[approvePruneAnnotation], data[dataPruned]) {
+	if approves(next.Annotations[approvePruneAnnotation], now.data[dataPruned]) {
 		delete(next.Annotations, approvePruneAnnotation) // it is used up
 	}
-	setAll(&next.Data, data)
+	setAll(&next.Data, now.data)
+	maps.DeleteFunc(next.Data, func(_, value string) bool { return value == "" })
+	if next.BinaryData = map[string][]byte{binaryProofs: now.proofs}; len(now.proofs) == 0 {
+		next.BinaryData = nil
+	}
 	var saved *corev1.ConfigMap
 	var err error
 	switch {
 	case p.live == nil:
 		saved, err = client.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
-	case maps.Equal(p.live.Labels, next.Labels) && maps.Equal(p.live.Annotations, next.Annotations) && maps.Equal(p.live.Data, next.Data):
+	case sameParent(p.live, next):
 		return p, nil
 	default:
 		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
-	return parent{live: saved}, err
+	if err != nil {
+		return parent{}, err
+	}
+	s.cluster.keepParent(saved)
+	return parent{live: saved}, nil
+}
+
+// sameParent tells whether two parents say the same.
+func sameParent(a, b *corev1.ConfigMap) bool {
+	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Data, b.Data) &&
+		maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
 }
 
 // setAll sets keys of a map that may be nil.

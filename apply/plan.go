@@ -7,18 +7,20 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SetRevision is the revision that a set shall become, and where it came from.
 type SetRevision struct {
-	Revision string // the commit's full hash, or what stands for it
-	Ref      string // what selected it, for example refs/heads/master
-	Message  string // the commit message: its trailers may approve pruning
-	URL      string // the repo, without credentials
-	Source   string // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
-	Dir      string // the directory they were read from
+	Revision string    // the commit's full hash, or what stands for it
+	Ref      string    // what selected it, for example refs/heads/master
+	Message  string    // the commit message: its trailers may approve pruning
+	URL      string    // the repo, without credentials
+	Source   string    // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
+	Dir      string    // the directory they were read from
+	Polled   time.Time // when the repo was asked for it
 }
 
 // Plan is what a sync is going to do: everything that was found out without
@@ -49,7 +51,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	if plan.live, err = s.cluster.listNamespaces(ctx); err != nil {
+	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
 	checked, checkErr := Check(loaded.Objects, s.rules(plan))
@@ -62,13 +64,13 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 		return Plan{}, err
 	}
 	plan.declared = declaredBy(checked)
-	return plan, s.look(ctx, &plan)
+	return plan, s.survey(ctx, &plan)
 }
 
-// look finds the live objects of the kinds in use, and which of the set's are
+// survey finds the live objects of the kinds in use, and which of the set's are
 // declared no more.
-func (s *Set) look(ctx context.Context, plan *Plan) error {
-	found, err := s.inventory(ctx, plan.kinds, plan.scope())
+func (s *Set) survey(ctx context.Context, plan *Plan) error {
+	found, err := s.inventoryOf(ctx, plan.kinds, plan.scope())
 	if err != nil {
 		return fmt.Errorf("find the set's live objects: %w", err)
 	}

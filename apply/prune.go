@@ -77,9 +77,9 @@ func (s *Set) sortOut(plan *Plan) leavers {
 // nothing speaks for that.
 func (s *Set) keeps(m member) string {
 	switch {
-	case m.Annotations[suspendAnnotation] == "true":
+	case m.Suspended:
 		return "suspended by the annotation " + suspendAnnotation
-	case m.Annotations[pruneAnnotation] == "false":
+	case m.Kept:
 		return fmt.Sprintf("kept by the annotation %s: \"false\"", pruneAnnotation)
 	case m.Owned:
 		return "a controller owns it (ownerReferences): it goes with its owner"

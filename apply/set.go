@@ -2,6 +2,7 @@ package apply
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +22,17 @@ type SetOptions struct {
 	Prune      bool
 	PruneLimit PruneLimit
 	Suspend    bool // the configuration stops every write
-	Log        zerolog.Logger
+	Drift      DriftPolicy
+	// Resync is how often what is known to be as applied is applied all the same,
+	// jittered; 0 for never.
+	Resync time.Duration
+	// Wake has the set synced soon, for a reason found out in between; it must not
+	// wait. Nil for nothing.
+	Wake func()
+	// OnDrift hears of drift while the cluster is being watched, from any goroutine; it
+	// should not wait. Nil for nobody.
+	OnDrift func(Drift)
+	Log     zerolog.Logger
 }
 
 // Set is one repo's objects on one cluster. One goroutine at a time may use it.
@@ -33,8 +44,15 @@ type Set struct {
 	parentName string
 	loader     *Loader
 
-	mu      sync.Mutex // guards what follows, which other sets read
-	claimed bool       // the set has said at least once what it declares
+	mu      sync.Mutex       // guards what follows, which other sets read
+	claimed bool             // the set has said at least once what it declares
+	active  bool             // drift may be corrected: nobody has suspended the set
+	parked  bool             // the last plan had parked objects
+	objects map[ID]*declared // nil before the first sync
+	verify  time.Time        // when the next verification is due
+	// What an earlier process recorded, until the set declares something.
+	proofs proofs
+	ended  finished
 
 	// rejected holds what the API server called a mistake in the manifest, with
 	// the content it was said of: sending the same again would not help.
@@ -45,7 +63,7 @@ type Set struct {
 
 // rejection is a manifest error that stands until the content changes.
 type rejection struct {
-	content string // hash of what was sent
+	content digest // of what was sent
 	err     error
 }
 
@@ -70,7 +88,12 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 }
 
 // Close gives up the set: its objects stay, and another repo may declare them.
-func (s *Set) Close() { s.cluster.forget(s) }
+func (s *Set) Close() {
+	s.cluster.forget(s)
+	if w := s.cluster.watched(); w != nil {
+		w.members.release(s)
+	}
+}
 
 // allows tells whether the configuration lets the set write in a namespace.
 func (s *Set) allows(namespace string) bool {

@@ -2,9 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -26,10 +23,11 @@ const (
 
 // writer applies one plan's objects.
 type writer struct {
-	set   *Set
-	plan  *Plan
-	kinds *kinds        // the plan's, or newer once its CRDs are served
-	taken map[ID]string // declared by another repo of this daemon
+	set    *Set
+	plan   *Plan
+	kinds  *kinds        // the plan's, or newer once its CRDs are served
+	taken  map[ID]string // declared by another repo of this daemon
+	verify bool          // send also what is known to be as sent
 }
 
 // write brings one object to what git says, and tells what that took.
@@ -42,14 +40,14 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	if err := w.set.ownership(ctx, w.plan, w.taken, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
-	before, known := w.plan.members[o.ID()]
-	if known && before.suspended(o.GetAnnotations()) {
-		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
-		return outcome
+	d := w.set.declaration(o.ID())
+	if err := d.begin(ctx); err != nil {
+		return failed(outcome, err)
 	}
-	content := contentHash(o)
-	if earlier, rejected := w.set.rejectedBefore(o.ID(), content); rejected {
-		return failed(outcome, earlier)
+	defer w.set.end(d)
+	before, known := w.set.look(w.plan, o.ID())
+	if outcome, settled := w.settled(outcome, d, o, before, known); settled {
+		return outcome
 	}
 	if known && before.Terminating {
 		if err := w.set.awaitGone(ctx, before, time.Now().Add(goneWait)); err != nil {
@@ -57,63 +55,101 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		}
 		known = false
 	}
-	answer, recreated, err := w.apply(ctx, served, o)
+	answer, recreated, err := w.set.applyOne(ctx, served, o)
 	outcome.Warnings = answer.Warnings
 	if err != nil {
-		return failed(outcome, w.set.judge(o, served, content, err))
+		return failed(outcome, w.set.judge(o, served, err))
 	}
+	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
 	switch {
 	case len(recreated) > 0:
 		outcome.Action, outcome.Reason = Configured, "recreated, because immutable: "+strings.Join(recreated, ", ")
 	case answer.Created:
 		outcome.Action = Created
-	case known && before.same(o, answer.Live):
+	case known && before.same(o, now):
 		outcome.Action = Unchanged
 	default:
 		outcome.Action = Configured
 	}
+	w.set.wrote(d, o, answer.Live, now)
 	return outcome
 }
 
-// apply sends one object and whatever must follow: creating it again where that
+// settled tells whether an object needs no write, or may have none, and how that is
+// told.
+func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, known bool) (Outcome, bool) {
+	if known && before.suspended(o.GetAnnotations()) {
+		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
+		return outcome, true
+	}
+	if earlier, rejected := w.set.rejectedBefore(o); rejected {
+		return failed(outcome, earlier), true
+	}
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	if d.sent == (digest{}) || d.sent != o.content {
+		return outcome, false
+	}
+	outcome.Action = Unchanged
+	switch is := w.set.condition(d, before, known); {
+	case is == asSent:
+		return outcome, !w.verify
+	case is == missing && d.finished:
+		outcome.Reason = "finished, and not put back until its content changes"
+		return outcome, true
+	case w.set.options.Drift == ReportDrift && is != terminating:
+		outcome.Reason = is.String()
+		if d.drift != nil {
+			outcome.Reason = w.set.told(outcome.ID, d.drift).String()
+		}
+		outcome.Reason += "; not put back (DRIFT=report)"
+		return outcome, true
+	case d.fight.wait(time.Now()) > 0:
+		outcome.Reason = fmt.Sprintf("%s again and again; the next correction is due in %s", is, d.fight.wait(time.Now()).Round(time.Second))
+		return outcome, true
+	}
+	return outcome, false
+}
+
+// applyOne sends one object and whatever must follow: creating it again where that
 // is wanted and needed, and taking over what other appliers left.
-func (w *writer) apply(ctx context.Context, served servedKind, o Object) (answer written, recreated []string, err error) {
-	labelled := withLabel(o, w.set.id)
-	answer, err = w.send(ctx, served.GVR, labelled)
+func (s *Set) applyOne(ctx context.Context, served servedKind, o Object) (answer written, recreated []string, err error) {
+	labelled := withLabel(o, s.id)
+	answer, err = s.send(ctx, served.GVR, labelled)
 	if fields := immutableFields(err); len(fields) > 0 {
 		if o.GetAnnotations()[recreateAnnotation] != "true" {
 			return answer, nil, fmt.Errorf("immutable: %s: %w; the annotation %s: \"true\" lets kubesync delete the object and create it again",
 				strings.Join(fields, ", "), err, recreateAnnotation)
 		}
 		recreated = fields
-		answer, err = w.recreate(ctx, served.GVR, labelled)
+		answer, err = s.recreate(ctx, served.GVR, labelled)
 	}
 	if err != nil {
 		return answer, recreated, err
 	}
 	if answer.Live.GetDeletionTimestamp() != nil {
 		// Somebody was deleting it. What we applied goes with it, or already has.
-		if err := w.set.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), time.Now().Add(goneWait)); err != nil {
+		if err := s.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), time.Now().Add(goneWait)); err != nil {
 			return answer, recreated, err
 		}
-		if answer, err = w.send(ctx, served.GVR, labelled); err != nil {
+		if answer, err = s.send(ctx, served.GVR, labelled); err != nil {
 			return answer, recreated, err
 		}
 	}
-	if answer.Live.GetLabels()[partOfLabel] != w.set.id {
+	if answer.Live.GetLabels()[partOfLabel] != s.id {
 		return answer, recreated, fmt.Errorf("admission removed the label %s from the object: kubesync could neither watch nor prune it; exempt the label in the admission policy or webhook", partOfLabel)
 	}
-	answer, err = w.set.adopt(ctx, served.GVR, labelled, answer)
+	answer, err = s.adopt(ctx, served.GVR, labelled, answer)
 	return answer, recreated, err
 }
 
 // send applies an object, patiently where its kind is only just being served.
-func (w *writer) send(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
+func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
 	var answer written
 	deadline := time.Now().Add(5 * time.Second)
 	for {
-		err := w.set.cluster.write(ctx, func() (err error) {
-			answer, err = w.set.client.apply(ctx, gvr, object, FieldManager, false)
+		err := s.cluster.write(ctx, func() (err error) {
+			answer, err = s.client.apply(ctx, gvr, object, FieldManager, false)
 			return withoutSecrets(object, err)
 		})
 		if !notServed(err) || time.Now().After(deadline) {
@@ -128,8 +164,8 @@ func (w *writer) send(ctx context.Context, gvr schema.GroupVersionResource, obje
 // recreate deletes an object whose immutable fields have to change, and creates
 // it again. The proof it needs is the annotation in git; it deletes the very
 // object it has looked at, and none that a controller owns.
-func (w *writer) recreate(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
-	live, err := w.set.client.get(ctx, gvr, object.GetNamespace(), object.GetName())
+func (s *Set) recreate(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
+	live, err := s.client.get(ctx, gvr, object.GetNamespace(), object.GetName())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return written{}, fmt.Errorf("look at the object before it is recreated: %w", err)
 	}
@@ -138,18 +174,18 @@ func (w *writer) recreate(ctx context.Context, gvr schema.GroupVersionResource, 
 			return written{}, fmt.Errorf("not recreated: %s %s owns the object", owners[0].Kind, owners[0].Name)
 		}
 		gone := newMember(object.GroupVersionKind().GroupKind(), gvr, live)
-		err = w.set.cluster.write(ctx, func() error {
-			_, err := w.set.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, "")
+		err = s.cluster.write(ctx, func() error {
+			_, err := s.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, "")
 			return err
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return written{}, fmt.Errorf("delete the object to recreate it: %w", err)
 		}
-		if err := w.set.awaitGone(ctx, gone, time.Now().Add(goneWait)); err != nil {
+		if err := s.awaitGone(ctx, gone, time.Now().Add(goneWait)); err != nil {
 			return written{}, err
 		}
 	}
-	return w.send(ctx, gvr, object)
+	return s.send(ctx, gvr, object)
 }
 
 // awaitGone waits until an object that is being deleted is gone: absent, or
@@ -182,37 +218,36 @@ func pendingReason(finalizers []string) string {
 }
 
 // judge explains a failed write, and remembers it if the same content would only fail again.
-func (s *Set) judge(o Object, served servedKind, content string, err error) error {
+func (s *Set) judge(o Object, served servedKind, err error) error {
 	if problem, permanent := manifestError(err); permanent {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.rejected[o.ID()] = rejection{content: content, err: problem}
+		s.rejected[o.ID()] = rejection{content: o.content, err: problem}
 		return problem
 	}
 	return s.explain(err, o, served.GVR.Resource)
 }
 
 // rejectedBefore returns what the API server said of the very same content.
-func (s *Set) rejectedBefore(id ID, content string) (error, bool) {
+func (s *Set) rejectedBefore(o Object) (error, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	earlier, found := s.rejected[id]
-	if found && earlier.content == content {
+	earlier, found := s.rejected[o.ID()]
+	if found && earlier.content == o.content {
 		return earlier.err, true
 	}
-	delete(s.rejected, id)
+	delete(s.rejected, o.ID())
 	return nil, false
 }
 
 // same tells whether an apply left the object as it was. The version alone does
 // not say so where others write its status meanwhile; then the generation, our
 // entry in managedFields and the metadata that git declares do.
-func (m member) same(o Object, live *unstructured.Unstructured) bool {
-	if m.ResourceVersion == live.GetResourceVersion() {
+func (m member) same(o Object, now member) bool {
+	if m.ResourceVersion == now.ResourceVersion {
 		return true
 	}
-	return m.Generation != 0 && m.Generation == live.GetGeneration() &&
-		m.Entry == ownEntry(live.GetManagedFields()) &&
+	return m.Generation != 0 && m.Generation == now.Generation && m.Entry == now.Entry &&
 		contains(m.Labels, o.GetLabels()) && contains(m.Annotations, o.GetAnnotations())
 }
 
@@ -237,16 +272,6 @@ func withLabel(o Object, id string) *unstructured.Unstructured {
 	labels[partOfLabel] = id
 	labelled.SetLabels(labels)
 	return labelled
-}
-
-// contentHash is a hash of what a manifest says.
-func contentHash(o Object) string {
-	body, err := json.Marshal(o.Object)
-	if err != nil {
-		return "" // never equal to a hash: the API client reports what cannot be encoded
-	}
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }
 
 // pause waits until the next look, or returns why the context ended.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/kubesync/kubesync/apply"
 )
 
 // Printer shows a dry run: for each repo the text of its plan, and again only when
@@ -36,6 +38,9 @@ func (p *Printer) Observe(report Report) {
 	p.last[report.Repo] = text
 	p.print(text)
 }
+
+// Drift is silent: a dry run watches nothing.
+func (p *Printer) Drift(apply.Drift) {}
 
 // Abandon prints that nothing is planned any more.
 func (p *Printer) Abandon(repo string) {

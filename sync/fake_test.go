@@ -113,7 +113,7 @@ type fakeTransformer struct{ *stages }
 
 func (fakeTransformer) Close() error { return nil }
 
-func (s *stages) open(context.Context) (*Pipeline, error) {
+func (s *stages) open(context.Context, Listener) (*Pipeline, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -150,6 +150,8 @@ func (r *recorder) Observe(report Report) {
 	defer r.mu.Unlock()
 	r.reports = append(r.reports, report)
 }
+
+func (r *recorder) Drift(apply.Drift) {}
 
 func (r *recorder) Abandon(repo string) {
 	r.mu.Lock()

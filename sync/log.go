@@ -79,6 +79,27 @@ func (l *Log) Abandon(repo string) {
 	l.log.Warn().Str("repo", repo).Msg("abandoned: the repo left the list, its objects stay")
 }
 
+// Drift writes a line about an object that somebody else changed.
+func (l *Log) Drift(drift apply.Drift) {
+	level, message := zerolog.WarnLevel, "drifted, and left as it is"
+	switch {
+	case drift.Err != nil:
+		level, message = zerolog.ErrorLevel, "drifted, and could not be corrected"
+	case drift.Fight:
+		message = "corrected, but it drifts again and again: somebody else writes it too"
+	case drift.Corrected:
+		level, message = zerolog.InfoLevel, "drift corrected"
+	}
+	event := l.log.WithLevel(level).Str("repo", drift.Repo).Stringer("object", drift.ID).Stringer("drift", drift)
+	if drift.Err != nil {
+		event.AnErr("error", drift.Err)
+	}
+	if drift.Retry > 0 {
+		event.Str("next", drift.Retry.Round(time.Second).String())
+	}
+	event.Msg(message)
+}
+
 // level decides how loudly a sync is told.
 func (l *Log) level(about *logged, report Report) zerolog.Level {
 	news := about.state != report.State() || !l.dryRun && report.did(apply.Created, apply.Configured, apply.Pruned)

@@ -41,6 +41,9 @@ func (l *Loop) Trigger() {
 	}
 }
 
+// Drift passes on what the pipeline tells of drift.
+func (l *Loop) Drift(drift apply.Drift) { l.observer.Drift(drift) }
+
 // Run syncs until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	defer l.close()
@@ -87,7 +90,7 @@ func (l *Loop) sync(ctx context.Context) Report {
 	})
 	r.report.Source, r.report.Notes = manifests.Source, l.notes(revision, manifests.Notes)
 	plan := stage(r, Planning, func() (apply.Plan, error) {
-		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(revision, manifests.Source))
+		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(revision, manifests.Source, r.report.Started))
 	})
 	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
 	return l.finish(r)
@@ -117,12 +120,13 @@ func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
 }
 
 // setRevision is what the apply set's parent will record.
-func (l *Loop) setRevision(revision repo.Revision, from transform.Source) apply.SetRevision {
+func (l *Loop) setRevision(revision repo.Revision, from transform.Source, polled time.Time) apply.SetRevision {
 	return apply.SetRevision{
 		Revision: revision.ID,
 		Ref:      revision.Ref,
 		Message:  revision.Message,
 		URL:      l.repo.URL,
+		Polled:   polled,
 		Source:   from.Kind,
 		Dir:      from.Dir,
 	}
@@ -131,7 +135,7 @@ func (l *Loop) setRevision(revision repo.Revision, from transform.Source) apply.
 // open returns the pipeline, built if there is none.
 func (l *Loop) open(ctx context.Context) (*Pipeline, error) {
 	if l.pipeline == nil {
-		pipeline, err := l.repo.Open(ctx)
+		pipeline, err := l.repo.Open(ctx, l)
 		if err != nil {
 			return nil, err
 		}

@@ -17,9 +17,13 @@ type ManagerOptions struct {
 	List     Lister
 	Interval time.Duration // between two readings of the list, jittered
 	Observer Observer
-	// Housekeeping is what is done for all repos together, once an interval; nil
-	// for nothing, as in a dry run.
+	// Watch has the cluster watched while the loops run, until the context ends; what
+	// it returns waits for the end of that. Nil for not at all, as in a dry run.
+	Watch func(context.Context) (wait func())
+	// Housekeeping is what is done for all repos together, once an interval and when
+	// Nudged receives; nil for nothing.
 	Housekeeping func(context.Context) error
+	Nudged       <-chan struct{}
 	Log          zerolog.Logger
 }
 
@@ -32,7 +36,6 @@ type Manager struct {
 	mu      sync.Mutex // guards what follows
 	repos   []Repo     // the last good list
 	running map[string]*running
-	parked  map[string]bool // repos whose last sync left objects parked
 }
 
 // running is a loop with its way to be stopped.
@@ -45,7 +48,7 @@ type running struct {
 // NewManager returns a manager that starts with repos, the list as it was read
 // at start, and reads it again at every interval.
 func NewManager(options ManagerOptions, repos []Repo) *Manager {
-	return &Manager{options: options, repos: repos, running: map[string]*running{}, parked: map[string]bool{}}
+	return &Manager{options: options, repos: repos, running: map[string]*running{}}
 }
 
 // Run keeps the loops going until ctx ends and all have returned. It may be
@@ -54,6 +57,9 @@ func NewManager(options ManagerOptions, repos []Repo) *Manager {
 func (m *Manager) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
+	if m.options.Watch != nil {
+		defer m.options.Watch(ctx)()
+	}
 	if m.options.Housekeeping != nil {
 		all.Go(func() { m.keepHouse(ctx) })
 	}
@@ -64,7 +70,6 @@ func (m *Manager) Run(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.running) // they are stopping with ctx
-	clear(m.parked)
 }
 
 // reread reads the list; a list that cannot be read leaves the last one in force.
@@ -103,7 +108,6 @@ func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 			loop.stop()
 			stopping[name] = loop
 			delete(m.running, name)
-			delete(m.parked, name)
 			if !still {
 				all.Go(func() { m.abandon(loop) })
 			}
@@ -132,7 +136,7 @@ func inOrder(repos []Repo) []Repo {
 // returned and, for an application repo, the system repos have had their turn.
 func (m *Manager) start(ctx context.Context, r Repo, replaced *running, all *sync.WaitGroup) *running {
 	ctx, stop := context.WithCancel(ctx)
-	started := &running{Loop: newLoop(r, follower{m}, m.options.Log), stop: stop, done: make(chan struct{})}
+	started := &running{Loop: newLoop(r, m.options.Observer, m.options.Log), stop: stop, done: make(chan struct{})}
 	var before []<-chan struct{}
 	if replaced != nil {
 		before = append(before, replaced.done)
@@ -189,48 +193,10 @@ func (m *Manager) keepHouse(ctx context.Context) {
 		case m.kept.again(err.Error(), time.Now()):
 			m.options.Log.Error().Err(err).Msg("housekeeping failed")
 		}
-		if !sleep(ctx, jitter(m.options.Interval), nil) {
+		if !sleep(ctx, jitter(m.options.Interval), m.options.Nudged) {
 			return
 		}
 	}
-}
-
-// follower sees every report before the observer does.
-type follower struct{ *Manager }
-
-// Observe wakes the repos with parked objects when what they may wait for was
-// created.
-func (f follower) Observe(report Report) {
-	f.follow(report)
-	f.options.Observer.Observe(report)
-}
-
-// Abandon passes on.
-func (f follower) Abandon(repo string) { f.options.Observer.Abandon(repo) }
-
-func (m *Manager) follow(report Report) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.running[report.Repo] == nil {
-		return
-	}
-	m.parked[report.Repo] = report.did(apply.Parked)
-	if !openedTheWay(report) {
-		return
-	}
-	for name, parked := range m.parked {
-		if parked && name != report.Repo {
-			m.running[name].Trigger()
-		}
-	}
-}
-
-// openedTheWay tells whether the sync created what parked objects wait for.
-func openedTheWay(report Report) bool {
-	return slices.ContainsFunc(report.Result.Outcomes, func(o apply.Outcome) bool {
-		kind := o.ID.GroupKind().String()
-		return o.Action == apply.Created && (kind == "Namespace" || kind == "CustomResourceDefinition.apiextensions.k8s.io")
-	})
 }
 
 // FirstList reads the list at start, and again with back-off up to interval as

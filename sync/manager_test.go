@@ -171,37 +171,6 @@ func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
 	})
 }
 
-func TestParkedObjectsAreTriedWhenTheirCRDWasCreated(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	established := false
-	waiting := &stages{apply: func(context.Context) (apply.Result, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if established {
-			return apply.Result{Outcomes: []apply.Outcome{outcome(apply.Created, "widget")}}, nil
-		}
-		return apply.Result{Outcomes: []apply.Outcome{outcome(apply.Parked, "widget")}}, nil
-	}}
-	bringing := &stages{apply: func(context.Context) (apply.Result, error) {
-		time.Sleep(20 * time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
-		established = true
-		crd := apply.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example"}
-		return apply.Result{Outcomes: []apply.Outcome{{ID: crd, Action: apply.Created}}}, nil
-	}}
-	repos := &list{}
-	repos.set(nil, waiting.repo("waiting", apply.Application), bringing.repo("bringing", apply.Application))
-	manage(t, repos, func(seen *recorder) {
-		time.Sleep(20*time.Minute + time.Second)
-		reports := seen.of("waiting")
-		if last := reports[len(reports)-1]; last.State() != Synced {
-			t.Errorf("one second after the CRD came the repo is %s", last.State())
-		}
-	})
-}
-
 func TestHousekeepingGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

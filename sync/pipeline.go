@@ -54,7 +54,15 @@ type Repo struct {
 	Settings any
 	// Open builds the pipeline. It may have to read what the cluster remembers of
 	// the repo.
-	Open func(context.Context) (*Pipeline, error)
+	Open func(context.Context, Listener) (*Pipeline, error)
+}
+
+// Listener hears from a pipeline between syncs. Its methods never wait.
+type Listener interface {
+	// Trigger asks for a sync now.
+	Trigger()
+	// Drift tells of an object that somebody else changed.
+	Drift(apply.Drift)
 }
 
 // Lister reads the list of repos.

@@ -116,6 +116,8 @@ func (r Report) did(actions ...apply.Action) bool {
 type Observer interface {
 	// Observe tells of a sync that has ended.
 	Observe(Report)
+	// Drift tells of an object that somebody else changed, and what was done.
+	Drift(apply.Drift)
 	// Abandon tells of a repo that left the list; its objects stay.
 	Abandon(repo string)
 }
@@ -127,6 +129,13 @@ type Observers []Observer
 func (o Observers) Observe(report Report) {
 	for _, observer := range o {
 		observer.Observe(report)
+	}
+}
+
+// Drift passes drift on.
+func (o Observers) Drift(drift apply.Drift) {
+	for _, observer := range o {
+		observer.Drift(drift)
 	}
 }
 

@@ -38,10 +38,11 @@ type Config struct {
 
 	Kubernetes       Kubernetes
 	PruneLimit       apply.PruneLimit
-	Drift            Drift
-	Namespaces       []string // the only ones written to; nil for all
-	SystemNamespaces []string // closed to application repos; OwnNamespace is among them
-	ApplyConcurrency int      // writes in flight per cluster, at least 1
+	Drift            apply.DriftPolicy
+	Resync           time.Duration // 0 for never
+	Namespaces       []string      // the only ones written to; nil for all
+	SystemNamespaces []string      // closed to application repos; OwnNamespace is among them
+	ApplyConcurrency int           // writes in flight per cluster, at least 1
 
 	Lease        string // name of the Lease in OwnNamespace
 	OwnNamespace string // where parents and Leases are kept
@@ -274,7 +275,8 @@ func (b *builder) kubernetes() {
 func (b *builder) writes() {
 	b.to.DryRun, b.to.Once = bool(b.env.DryRun), bool(b.env.Once)
 	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, apply.ParsePruneLimit)
-	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, oneOf(DriftCorrect, DriftReport, DriftInterval))
+	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, apply.ParseDriftPolicy)
+	b.to.Resync = parse(b.mistakes, "RESYNC", b.env.Resync, parseResync)
 	b.to.Namespaces = parse(b.mistakes, "NAMESPACES", b.env.Namespaces, parseNamespaces)
 	b.to.SystemNamespaces = parse(b.mistakes, "SYSTEM_NAMESPACES", b.env.SystemNamespaces, parseNamespaces)
 	b.to.ApplyConcurrency = parse(b.mistakes, "APPLY_CONCURRENCY", b.env.ApplyConcurrency, parseConcurrency)

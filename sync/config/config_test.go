@@ -36,7 +36,8 @@ func TestDefaults(t *testing.T) {
 		Timeout:          5 * time.Minute,
 		Sandbox:          transform.SandboxAuto,
 		PruneLimit:       apply.PruneLimit{Percent: true, Value: 50},
-		Drift:            DriftCorrect,
+		Drift:            apply.CorrectDrift,
+		Resync:           time.Hour,
 		SystemNamespaces: []string{"kube-system", "kube-public", "kube-node-lease"},
 		DryRun:           true, // by configure
 		ApplyConcurrency: 16,
@@ -118,8 +119,11 @@ func TestValues(t *testing.T) {
 		"PRUNE anything":       {vars{"PRUNE": "2"}, prune, true},
 		"PRUNE_LIMIT number":   {vars{"PRUNE_LIMIT": "20"}, func(c Config) any { return c.PruneLimit }, apply.PruneLimit{Value: 20}},
 		"PRUNE_LIMIT share":    {vars{"PRUNE_LIMIT": "0%"}, func(c Config) any { return c.PruneLimit }, apply.PruneLimit{Percent: true}},
-		"DRIFT report":         {vars{"DRIFT": "report"}, func(c Config) any { return c.Drift }, DriftReport},
-		"DRIFT interval":       {vars{"DRIFT": "interval"}, func(c Config) any { return c.Drift }, DriftInterval},
+		"RESYNC duration":      {vars{"RESYNC": "90s"}, func(c Config) any { return c.Resync }, 90 * time.Second},
+		"RESYNC seconds":       {vars{"RESYNC": "600"}, func(c Config) any { return c.Resync }, 10 * time.Minute},
+		"RESYNC off":           {vars{"RESYNC": "Off"}, func(c Config) any { return c.Resync }, time.Duration(0)},
+		"DRIFT report":         {vars{"DRIFT": "report"}, func(c Config) any { return c.Drift }, apply.ReportDrift},
+		"DRIFT interval":       {vars{"DRIFT": "interval"}, func(c Config) any { return c.Drift }, apply.CorrectDriftLater},
 		"NAMESPACES":           {vars{"NAMESPACES": "a,b c"}, func(c Config) any { return c.Namespaces }, []string{"a", "b", "c"}},
 		"SYSTEM_NAMESPACES":    {vars{"SYSTEM_NAMESPACES": "infra", "POD_NAMESPACE": "own"}, func(c Config) any { return c.SystemNamespaces }, []string{"infra", "own"}},
 		"APPLY_CONCURRENCY":    {vars{"APPLY_CONCURRENCY": "256"}, func(c Config) any { return c.ApplyConcurrency }, 256},
@@ -210,6 +214,7 @@ func TestMistakes(t *testing.T) {
 		"CURL_OPTIONS":        {vars{"CURL_OPTIONS": "--frobnicate x -j --silent"}, []string{"the flag --frobnicate is not", "the flag -j is not", "the flag --silent is not", "--cacert"}},
 		"PRUNE_LIMIT":         {vars{"PRUNE_LIMIT": "101%"}, []string{`PRUNE_LIMIT: "101%"`}},
 		"PRUNE_LIMIT word":    {vars{"PRUNE_LIMIT": "half"}, []string{`PRUNE_LIMIT: "half"`}},
+		"RESYNC":              {vars{"RESYNC": "never"}, []string{`RESYNC: "never" is neither`}},
 		"DRIFT":               {vars{"DRIFT": "ignore"}, []string{`DRIFT: "ignore" is none of "correct", "report" and "interval"`}},
 		"NAMESPACES":          {vars{"NAMESPACES": "ok,Not_ok,a.b"}, []string{`NAMESPACES: `, `"Not_ok" is no name`, `"a.b" is no name`}},
 		"SYSTEM_NAMESPACES":   {vars{"SYSTEM_NAMESPACES": "*"}, []string{`SYSTEM_NAMESPACES: "*"`}},
@@ -250,7 +255,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	_, err := configure(t, vars{
 		"REPO": "ftp://h/x", "CONFIG": "here", "CMD": "'", "CMD_ON": "x", "CMD_SANDBOX": "x", "CMD_ENV_DENY": "1", "YMLDIR": "/", "TIER": "x",
 		"INTERVAL": "x", "VERSION_MODE": "x", "REPOCREDS_FILE": "/x/x", "SSH_KEY_FILE": "/x/x", "SSH_KNOWN_HOSTS_FILE": "/x/x",
-		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x",
+		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x",
 		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
 		"WEBHOOK_SECRET_FILE": "/x/x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
 	}, outside(t))
@@ -274,8 +279,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 30 {
-		t.Errorf("%d mistakes are reported, want one for each of 30 variables:\n%v", len(got), err)
+	if len(got) != 31 {
+		t.Errorf("%d mistakes are reported, want one for each of 31 variables:\n%v", len(got), err)
 	}
 }
 

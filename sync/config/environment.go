@@ -58,6 +58,7 @@ type environment struct {
 	Prune      truth  `envconfig:"PRUNE" default:"on" desc:"Delete from the cluster what has left git."`
 	PruneLimit string `envconfig:"PRUNE_LIMIT" default:"50%" desc:"How much of a set one revision may prune without approval: a share of its live objects ('50%', looked at only when more than 10 objects would go) or a number of objects ('20')."`
 	Drift      string `envconfig:"DRIFT" default:"correct" desc:"What to do about a change that somebody else makes to an object: 'correct' it at once, 'report' it only, or put it back at the next 'interval'."`
+	Resync     string `envconfig:"RESYNC" default:"1h" desc:"Time between two verifications of a repo, in which everything is applied again whether it is known to be as applied or not: seconds, or a duration; 'off' for never. It is varied by up to 10 %."`
 
 	Namespaces       string `envconfig:"NAMESPACES" auto:"all" desc:"The only namespaces in which objects may be created, changed or deleted, separated by commas or white space; of the Namespace objects only their own are. Besides them, kubesync writes nothing but its ConfigMaps and Leases."`
 	SystemNamespaces string `envconfig:"SYSTEM_NAMESPACES" default:"kube-system,kube-public,kube-node-lease" desc:"Namespaces that are closed to application repos. The namespace of kubesync itself and those labelled 'kubesync.io/tier: system' always are."`

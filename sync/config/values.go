@@ -13,15 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Drift is what to do about a foreign change to an object of ours.
-type Drift string
-
-const (
-	DriftCorrect  Drift = "correct"  // put it back at once
-	DriftReport   Drift = "report"   // only say so
-	DriftInterval Drift = "interval" // put it back at the next interval
-)
-
 // LogFormat is the form of the log lines.
 type LogFormat string
 
@@ -64,6 +55,15 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is too short: it must be at least %v", text, shortestDuration)
 	}
 	return duration, nil
+}
+
+// parseResync reads a duration, or "off" and its like as 0.
+func parseResync(text string) (time.Duration, error) {
+	switch strings.ToLower(text) {
+	case "0", "off", "no", "false":
+		return 0, nil
+	}
+	return parseDuration(text)
 }
 
 // parseSeconds reads a decimal number of seconds.

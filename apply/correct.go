@@ -1,0 +1,199 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	// correctRetry is the wait after a first correction that failed. It doubles up to
+	// correctRetryLast.
+	correctRetry     = time.Second
+	correctRetryLast = 5 * time.Minute
+)
+
+// correction is an object that has drifted.
+type correction struct {
+	set *Set
+	id  ID
+}
+
+// corrector puts drifted objects back, each by one worker at a time. Events that
+// come in while an object waits for its turn cost nothing.
+type corrector struct {
+	cluster *Cluster
+	queue   workqueue.TypedDelayingInterface[correction]
+
+	mu       sync.Mutex // guards what follows
+	failures map[correction]int
+}
+
+func newCorrector(c *Cluster) *corrector {
+	return &corrector{cluster: c, queue: workqueue.NewTypedDelayingQueue[correction](), failures: map[correction]int{}}
+}
+
+// add has an object looked at after a wait.
+func (c *corrector) add(s *Set, id ID, wait time.Duration) {
+	c.queue.AddAfter(correction{s, id}, wait)
+}
+
+// run corrects until ctx ends.
+func (c *corrector) run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range cap(c.cluster.writes) {
+		workers.Go(func() {
+			for {
+				next, stopped := c.queue.Get()
+				if stopped {
+					return
+				}
+				if ctx.Err() == nil {
+					c.do(ctx, next)
+				}
+				c.queue.Done(next)
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	workers.Wait()
+}
+
+// do corrects one object, and has it tried again if that failed.
+func (c *corrector) do(ctx context.Context, next correction) {
+	told, again := next.set.correct(ctx, next.id)
+	c.mu.Lock()
+	if told != nil && told.Err != nil {
+		c.failures[next]++
+		told.Retry = min(correctRetry<<min(c.failures[next]-1, 16), correctRetryLast)
+		again = told.Retry
+	} else {
+		delete(c.failures, next)
+	}
+	c.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	if told != nil {
+		next.set.tell(*told)
+	}
+	if again > 0 {
+		c.add(next.set, next.id, again)
+	}
+}
+
+// retry has those objects looked at now of which a correction failed.
+func (c *corrector) retry(matching func(ID) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for next := range c.failures {
+		if matching(next.id) {
+			c.queue.Add(next)
+		}
+	}
+}
+
+// correct puts one object back if it is still not as it was sent. It returns what
+// is to be told of that, nil for nothing, and after which time it has to be looked at
+// again, if it has.
+func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Duration) {
+	d := s.declaration(id)
+	if d == nil || d.begin(ctx) != nil {
+		return nil, 0
+	}
+	defer s.end(d)
+	live, there, entries, err := s.lookClosely(ctx, id)
+	if err != nil {
+		drifted := Drift{Repo: s.options.Name, ID: id, What: missing.String(), Err: err}
+		return &drifted, 0
+	}
+	s.mu.Lock()
+	o, known := d.object, d.drift
+	is := s.condition(d, live, there)
+	due := s.active && s.objects[id] == d && d.sent == o.content && known != nil
+	wait := d.fight.wait(time.Now())
+	s.mu.Unlock()
+	switch {
+	case !due, is == asSent, is == terminating, live.suspended(o.GetAnnotations()):
+		return nil, 0
+	case is == elsewhere:
+		s.wake() // the sync will refuse it, and say so
+		return nil, 0
+	case wait > 0:
+		return nil, wait
+	}
+	if known.what != is.String() {
+		known = loss(is, d.entry, live, entries) // it was not what it looked like
+	}
+	drifted := s.told(id, known)
+	if err := s.putBack(ctx, d, o); err != nil {
+		if homeless(err) {
+			s.wake() // the sync will park it
+		}
+		drifted.Err = err
+		return &drifted, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drifted.Corrected = true
+	drifted.Retry, drifted.Fight = d.fight.corrected(time.Now())
+	return &drifted, 0
+}
+
+// putBack applies an object as git has it, on the terms of the last plan.
+func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
+	if earlier, rejected := s.rejectedBefore(o); rejected {
+		return earlier
+	}
+	k, err := s.cluster.currentKinds(ctx)
+	if err != nil {
+		return err
+	}
+	served, found := k.served[o.GroupVersionKind()]
+	if !found {
+		s.wake() // the sync will look anew at what is served, and park it
+		return fmt.Errorf("the cluster does not serve %s of %s any more", o.GetKind(), o.GetAPIVersion())
+	}
+	answer, _, err := s.applyOne(ctx, served, o)
+	if err != nil {
+		return s.judge(o, served, err)
+	}
+	s.wrote(d, o, answer.Live, newMember(o.ID().GroupKind(), served.GVR, answer.Live))
+	return nil
+}
+
+// lookClosely returns what is known of a live object. One that is not seen may only
+// have lost its label, which looks the same on a watch as being deleted: that is
+// asked, and who wrote it last.
+func (s *Set) lookClosely(ctx context.Context, id ID) (live member, there bool, writers []metav1.ManagedFieldsEntry, err error) {
+	live, there = s.look(&Plan{}, id)
+	if there {
+		return live, true, nil, nil
+	}
+	k, err := s.cluster.currentKinds(ctx)
+	if err != nil {
+		return member{}, false, nil, err
+	}
+	served, found := k.lookup(id.GroupKind())
+	if !found {
+		return member{}, false, nil, nil
+	}
+	meta, err := s.client.getMetadata(ctx, served.GVR, id.Namespace, id.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return member{}, false, nil, nil
+	case err != nil:
+		return member{}, false, nil, s.explain(err, member{ID: id, GVR: served.GVR}.object(), served.GVR.Resource)
+	}
+	live = newMember(id.GroupKind(), served.GVR, meta)
+	if live.Set == "" {
+		live.Set = s.id // without any label it is as good as ours; applying puts the label back
+	}
+	return live, true, meta.ManagedFields, nil
+}

@@ -1,0 +1,174 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// digest is a hash of content; zero stands for none.
+type digest [16]byte
+
+// digestOf hashes text.
+func digestOf(text []byte) digest {
+	sum := sha256.Sum256(text)
+	return digest(sum[:len(digest{})])
+}
+
+// String returns it in hexadecimal.
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+// fingerprint fills in the hash of what a manifest says. One that cannot be encoded
+// has none, and is never known to be sent; the API client reports it.
+func (o *Object) fingerprint() {
+	if body, err := json.Marshal(o.Object); err == nil {
+		o.content = digestOf(body)
+	}
+}
+
+// declared is an object that a set declares, and what the set knows of the live one
+// from its own last write. The set's mutex guards it, but for busy.
+type declared struct {
+	object Object
+
+	// sent is the content that the set has sent last, successfully, or has proof of
+	// having sent; zero if it knows of none. The answer named the uid and what we have
+	// applied since.
+	sent     digest
+	uid      types.UID
+	entry    entry
+	proof    proof // of these three; zero for none
+	finished bool  // a Job that was seen Complete or Failed with this content
+
+	// busy is held while the object is being written. Stirred then says that an event
+	// came in, which cannot be judged before the answer is there; stirredBy are its
+	// managedFields.
+	busy      chan struct{}
+	stirred   bool
+	stirredBy []metav1.ManagedFieldsEntry
+
+	drift *drift // nil while the live object is as sent
+	fight fight
+}
+
+// condition is how a live object stands to what was sent.
+type condition int
+
+const (
+	asSent      condition = iota
+	missing               // deleted, or without any apply set's label
+	changed               // another writer has taken fields from us
+	claimed               // a client-side applier claims fields as well
+	elsewhere             // carries another apply set's label
+	terminating           // is being deleted
+)
+
+// condition judges the live object. It compares ownership, not values: another
+// writer that changes a field which we applied takes it out of our entry in
+// managedFields; status, defaults, and the fields of others do not touch it.
+func (s *Set) condition(d *declared, live member, there bool) condition {
+	switch {
+	case !there:
+		return missing
+	case live.Set != s.id:
+		return elsewhere
+	case live.Terminating:
+		return terminating
+	case live.UID != d.uid, live.Entry != d.entry:
+		return changed
+	case live.ClientSide:
+		return claimed
+	}
+	return asSent
+}
+
+// declare makes the objects those that the set declares from now on. What is known
+// of those that it declared before stays known; of the others the proofs of an
+// earlier process may tell. An object that is declared no more is not being written
+// when this returns.
+func (s *Set) declare(ctx context.Context, plan *Plan) error {
+	s.mu.Lock()
+	before := s.objects
+	if before == nil {
+		s.recall(plan.parent)
+	}
+	s.objects = make(map[ID]*declared, len(plan.objects))
+	for _, o := range plan.objects {
+		id := o.ID()
+		d := before[id]
+		if d == nil {
+			d = &declared{busy: make(chan struct{}, 1)}
+			s.prove(d, o, plan)
+		}
+		d.object = o
+		s.objects[id] = d
+		delete(before, id)
+	}
+	s.proofs, s.ended = nil, nil
+	s.parked = len(plan.held) > 0
+	s.mu.Unlock()
+	for _, left := range before {
+		if err := left.begin(ctx); err != nil {
+			return err
+		}
+		<-left.busy
+	}
+	return nil
+}
+
+// declaration returns what the set knows of an object that it declares, nil if it
+// declares it no more.
+func (s *Set) declaration(id ID) *declared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[id]
+}
+
+// begin waits until nobody writes the object, and keeps others from it.
+func (d *declared) begin(ctx context.Context) error {
+	select {
+	case d.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// end lets others write the object, and looks at what came in meanwhile.
+func (s *Set) end(d *declared) {
+	<-d.busy
+	s.mu.Lock()
+	stirred, by, id := d.stirred, d.stirredBy, d.object.ID()
+	d.stirred, d.stirredBy = false, nil
+	s.mu.Unlock()
+	if stirred {
+		s.consider(id, by)
+	}
+}
+
+// wrote notes the answer to a successful write.
+func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
+	s.mu.Lock()
+	d.sent, d.uid, d.entry, d.drift = o.content, m.UID, m.Entry, nil
+	d.finished, d.proof = m.Finished, newProof(m.ID, m.UID, o.content, m.Entry)
+	s.mu.Unlock()
+	if w := s.cluster.watched(); w != nil {
+		w.members.put(o.ID(), live)
+	}
+}
+
+// look returns what is known of a live object: what is seen of it now or, when the
+// cluster is not being watched, what the plan found.
+func (s *Set) look(plan *Plan, id ID) (live member, there bool) {
+	if w := s.cluster.watched(); w != nil {
+		if live, there, known := w.members.find(id); known || there {
+			return live, there
+		}
+	}
+	live, there = plan.members[id]
+	return live, there
+}

@@ -1,0 +1,191 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Shelf is an Audience that keeps of each object what is needed of it, and knows
+// whether that is current. All methods may be called concurrently.
+type Shelf[K comparable, T any] struct {
+	what   string
+	reduce func(metav1.Object) (K, T)
+	told   func(K, metav1.Object)
+
+	mu      sync.Mutex // guards what follows
+	items   map[K]item[T]
+	round   int // of listing
+	current bool
+	since   time.Time // when it became current, or ceased to be
+	problem error     // why it is not current
+	changed chan struct{}
+}
+
+// item is what is kept of an object.
+type item[T any] struct {
+	value   T
+	uid     types.UID
+	version string
+	round   int // in which it was last seen
+}
+
+// NewShelf returns an empty shelf of what, for messages. Reduce says what is kept
+// of an object and under which key. Told is called after each change with the
+// object, nil if it is gone, from the goroutine that follows and, for what Put
+// adds, not at all.
+func NewShelf[K comparable, T any](what string, reduce func(metav1.Object) (K, T), told func(key K, object metav1.Object)) *Shelf[K, T] {
+	return &Shelf[K, T]{what: what, reduce: reduce, told: told, items: map[K]item[T]{}, since: time.Now(), changed: make(chan struct{})}
+}
+
+// Relist implements Audience.
+func (s *Shelf[K, T]) Relist() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round++
+}
+
+// Seen implements Audience.
+func (s *Shelf[K, T]) Seen(object metav1.Object) {
+	key, value := s.reduce(object)
+	if s.keep(key, value, object) {
+		s.told(key, object)
+	}
+}
+
+// Put adds what another answer of the API server said of an object, unless
+// something newer is known already.
+func (s *Shelf[K, T]) Put(object metav1.Object) {
+	key, value := s.reduce(object)
+	s.keep(key, value, object)
+}
+
+// keep stores an object, and reports whether it is newer than what was known.
+func (s *Shelf[K, T]) keep(key K, value T, object metav1.Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, there := s.items[key]
+	if there && !newer(object.GetResourceVersion(), known.version) {
+		known.round = s.round
+		s.items[key] = known
+		return false
+	}
+	s.items[key] = item[T]{value, object.GetUID(), object.GetResourceVersion(), s.round}
+	return true
+}
+
+// Gone implements Audience.
+func (s *Shelf[K, T]) Gone(object metav1.Object) {
+	key, _ := s.reduce(object)
+	s.mu.Lock()
+	known, there := s.items[key]
+	// Another object of that name may be known by now, from an answer to us.
+	gone := there && (known.uid == object.GetUID() || !newer(known.version, object.GetResourceVersion()))
+	if gone {
+		delete(s.items, key)
+	}
+	s.mu.Unlock()
+	if gone {
+		s.told(key, nil)
+	}
+}
+
+// Current implements Audience.
+func (s *Shelf[K, T]) Current() {
+	s.mu.Lock()
+	var missing []K
+	for key, known := range s.items {
+		if known.round != s.round {
+			delete(s.items, key)
+			missing = append(missing, key)
+		}
+	}
+	s.become(true, nil)
+	s.mu.Unlock()
+	for _, key := range missing {
+		s.told(key, nil)
+	}
+}
+
+// Lost implements Audience.
+func (s *Shelf[K, T]) Lost(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.become(false, err)
+}
+
+// become notes a change of state. The caller holds mu.
+func (s *Shelf[K, T]) become(current bool, problem error) {
+	if s.current != current {
+		s.current, s.since = current, time.Now()
+	}
+	s.problem = problem
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// State tells whether the shelf is current, since when it is or is not, and why
+// it is not, if that is known.
+func (s *Shelf[K, T]) State() (current bool, since time.Time, problem error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current, s.since, s.problem
+}
+
+// Await waits until the shelf is current, for as long as patience at most. Settled
+// tells of a problem whether waiting longer is of no use.
+func (s *Shelf[K, T]) Await(ctx context.Context, patience time.Duration, settled func(error) bool) error {
+	late := time.After(patience)
+	for {
+		s.mu.Lock()
+		current, since, problem, changed := s.current, s.since, s.problem, s.changed
+		s.mu.Unlock()
+		if current {
+			return nil
+		}
+		if problem != nil && settled(problem) {
+			return fmt.Errorf("look for %s: %w", s.what, problem)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			if problem == nil {
+				problem = fmt.Errorf("the API server has not answered since %s", since.Format(time.TimeOnly))
+			}
+			return fmt.Errorf("what there is of %s is not known: %w", s.what, problem)
+		}
+	}
+}
+
+// Get returns what is kept of an object.
+func (s *Shelf[K, T]) Get(key K) (T, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, there := s.items[key]
+	return known.value, there
+}
+
+// Each calls visit with everything that is kept, in no order. Visit must not call
+// the shelf.
+func (s *Shelf[K, T]) Each(visit func(K, T)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, known := range s.items {
+		visit(key, known.value)
+	}
+}
+
+// newer tells whether version a is newer than b, or cannot be compared with it
+// (then what comes later counts as newer). Versions of one resource are ordered
+// (KEP-5504).
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
+}

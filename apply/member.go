@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"slices"
+	"strings"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// entry is what managedFields says that kubesync has applied of an object, as
+// JSON; "" if nothing. Many objects have the same, so it is kept once.
+type entry = unique.Handle[string]
+
+// member is a live object that carries an apply set's label, reduced to what is
+// needed of it: there may be tens of thousands.
+type member struct {
+	ID              ID
+	GVR             schema.GroupVersionResource
+	UID             types.UID
+	ResourceVersion string
+	Set             string // the apply set the label names
+	Entry           entry  // what we have applied
+	Generation      int64  // 0 for kinds that do not count
+	// Labels and Annotations are kept of kinds that count generations only.
+	Labels      map[string]string
+	Annotations map[string]string
+	Finalizers  []string
+
+	Applied     bool // a kubesync Apply entry in managedFields: the proof that we wrote it
+	Owned       bool // has ownerReferences: a controller's, not ours to delete
+	Terminating bool
+	Suspended   bool // the annotation that stops every write, whoever set it
+	Kept        bool // the annotation that stops pruning
+	ClientSide  bool // a client-side applier claims fields of it
+	Finished    bool // a Job that is Complete or Failed
+}
+
+// newMember reduces a live object, or its metadata, to what is needed of it.
+func newMember(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1.Object) member {
+	own := ownEntry(live.GetManagedFields())
+	annotations := live.GetAnnotations()
+	m := member{
+		ID:              ID{Group: gk.Group, Kind: gk.Kind, Namespace: live.GetNamespace(), Name: live.GetName()},
+		GVR:             gvr,
+		UID:             live.GetUID(),
+		ResourceVersion: live.GetResourceVersion(),
+		Set:             live.GetLabels()[partOfLabel],
+		Entry:           unique.Make(own),
+		Generation:      live.GetGeneration(),
+		Finalizers:      live.GetFinalizers(),
+		Applied:         own != "",
+		Owned:           len(live.GetOwnerReferences()) > 0,
+		Terminating:     live.GetDeletionTimestamp() != nil,
+		Suspended:       annotations[suspendAnnotation] == "true",
+		Kept:            annotations[pruneAnnotation] == "false",
+		ClientSide:      claimedClientSide(live.GetManagedFields()),
+	}
+	if m.Generation != 0 {
+		m.Labels, m.Annotations = live.GetLabels(), annotations
+	}
+	if whole, ok := live.(*unstructured.Unstructured); ok && gk == jobKind {
+		m.Finished = jobFinished(whole)
+	}
+	return m
+}
+
+// ownEntry returns the fields that kubesync has applied, as managedFields writes
+// them; "" if it has applied none.
+func ownEntry(entries []metav1.ManagedFieldsEntry) string {
+	for _, entry := range entries {
+		if entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
+			entry.Subresource == "" && entry.FieldsV1 != nil {
+			return entry.FieldsV1.GetRawString()
+		}
+	}
+	return ""
+}
+
+// claimedClientSide tells whether a client-side applier claims fields, as cheaply
+// as every event needs it: without reading the fields.
+func claimedClientSide(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Operation == metav1.ManagedFieldsOperationUpdate && e.FieldsV1 != nil &&
+			strings.Contains(e.FieldsV1.GetRawString(), `"f:`+lastAppliedAnnotation+`"`)
+	})
+}
+
+// suspended tells whether a person has stopped every write to the object. What
+// our own apply wrote and git no longer says is no such stop: else it could
+// never be taken back through git.
+func (m member) suspended(declared map[string]string) bool {
+	if !m.Suspended {
+		return false
+	}
+	_, inGit := declared[suspendAnnotation]
+	return inGit || !m.applies(suspendAnnotation)
+}
+
+// applies tells whether our own entry owns an annotation.
+func (m member) applies(annotation string) bool {
+	fields, err := fieldsOf(m.Entry.Value())
+	return err == nil && fields.Has(fieldpath.MakePathOrDie("metadata", "annotations", annotation)) // an entry that cannot be read proves nothing
+}
+
+// fieldsOf reads a set of fields as managedFields writes it.
+func fieldsOf(text string) (*fieldpath.Set, error) {
+	fields := fieldpath.NewSet()
+	if text == "" {
+		return fields, nil
+	}
+	return fields, fields.FromJSON(strings.NewReader(text))
+}
+
+// object returns a bare manifest of the member, for messages about it.
+func (m member) object() Object {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(m.GVR.GroupVersion().String())
+	u.SetKind(m.ID.Kind)
+	u.SetNamespace(m.ID.Namespace)
+	u.SetName(m.ID.Name)
+	return Object{Unstructured: u}
+}

@@ -1,0 +1,240 @@
+package apply
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/follow"
+)
+
+// sightPatience is how long a plan waits for what is not seen at the moment.
+const sightPatience = 5 * time.Second
+
+// tracker follows, of every kind in use, the objects that carry an apply set's
+// label: one watch a kind, whatever the number of sets.
+type tracker struct {
+	sight  *sight
+	served func(context.Context) (*kinds, error) // takes a new look at what is served
+	told   func(ID, metav1.Object)               // hears of each change
+
+	mu    sync.Mutex // guards what follows
+	kinds map[schema.GroupKind]*trackedKind
+	users map[*Set]map[schema.GroupKind]bool
+}
+
+// trackedKind is one kind that is followed.
+type trackedKind struct {
+	served servedKind
+	// views are what is followed of it: all namespaces, under "", or, where the daemon
+	// may not see them all, some.
+	views map[string]*view
+}
+
+// view is what is known of a kind in all namespaces or in one.
+type view struct {
+	*follow.Shelf[ID, member]
+	stop context.CancelFunc
+}
+
+func newTracker(s *sight, served func(context.Context) (*kinds, error), told func(ID, metav1.Object)) *tracker {
+	return &tracker{sight: s, served: served, told: told, kinds: map[schema.GroupKind]*trackedKind{}, users: map[*Set]map[schema.GroupKind]bool{}}
+}
+
+// use makes the kinds those that a set uses, and stops following what nobody uses.
+// A kind that is not served is not followed: it has no objects.
+func (t *tracker) use(s *Set, k *kinds, wanted map[schema.GroupKind]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.users[s] = maps.Clone(wanted)
+	for gk := range wanted {
+		t.follow(gk, k)
+	}
+	t.tidy()
+}
+
+// follow begins to follow a kind, or goes over to the version in which it is served
+// by now. The caller holds mu.
+func (t *tracker) follow(gk schema.GroupKind, k *kinds) {
+	served, known := k.lookup(gk)
+	if kind := t.kinds[gk]; kind != nil && (!known || kind.served.GVR != served.GVR) {
+		t.drop(gk)
+	}
+	if known && t.kinds[gk] == nil {
+		t.kinds[gk] = &trackedKind{served: served, views: map[string]*view{}}
+	}
+}
+
+// release forgets a set.
+func (t *tracker) release(s *Set) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.users, s)
+	t.tidy()
+}
+
+// tidy stops following what nobody uses. The caller holds mu.
+func (t *tracker) tidy() {
+	used := map[schema.GroupKind]bool{}
+	for _, wanted := range t.users {
+		maps.Copy(used, wanted)
+	}
+	for gk := range t.kinds {
+		if !used[gk] {
+			t.drop(gk)
+		}
+	}
+}
+
+// drop stops following a kind. The caller holds mu.
+func (t *tracker) drop(gk schema.GroupKind) {
+	for _, v := range t.kinds[gk].views {
+		v.stop()
+	}
+	delete(t.kinds, gk)
+}
+
+// view returns what is known of a kind in one namespace or (namespace "") in all,
+// followed from now on; nil if the kind is not served. One that was forbidden is
+// tried again if that is wanted.
+func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kind := t.kinds[gk]
+	if kind == nil {
+		return nil
+	}
+	known := kind.views[namespace]
+	if known != nil {
+		_, _, problem := known.State()
+		if !apierrors.IsForbidden(problem) || !again {
+			return known
+		}
+		known.stop()
+	}
+	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace)
+	return kind.views[namespace]
+}
+
+// open begins to follow a kind in one namespace, as the limited user, or in all.
+func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string) *view {
+	reduce := func(live metav1.Object) (ID, member) {
+		m := newMember(gk, gvr, live)
+		return m.ID, m
+	}
+	what, as := gvr.GroupResource().String(), t.sight.own
+	if namespace != "" {
+		what, as = what+" in namespace "+namespace, t.sight.limited
+	}
+	var resource follow.Resource = as.followMetadata(gvr, namespace)
+	if gk == jobKind { // whether it has finished says its status
+		resource = as.followWhole(gvr, namespace)
+	}
+	opened := &view{Shelf: follow.NewShelf(what, reduce, t.told)}
+	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error) {
+		switch {
+		case apierrors.IsForbidden(err):
+			opened.stop() // asking again and again would not help; a plan does if it has to
+		case apierrors.IsNotFound(err):
+			t.lookAnew(gk)
+		}
+	})
+	return opened
+}
+
+// lookAnew looks whether a kind is served in another version, or no more.
+func (t *tracker) lookAnew(gk schema.GroupKind) {
+	k, err := t.served(t.sight.ctx)
+	if err != nil || k.groupUnreachable(gk.Group) != nil {
+		return // the watch will be tried again, and lead here again
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kinds[gk] != nil {
+		t.follow(gk, k)
+	}
+}
+
+// look waits until all is known that a set uses, and returns it. Where the daemon
+// may not see all namespaces it looks, for an application repo, into those where the
+// repo has objects, with the rights that it has there.
+func (t *tracker) look(ctx context.Context, s *Set, in scope) (*inventory, error) {
+	found := &inventory{members: map[ID]member{}, unseen: map[string]bool{}}
+	for gk := range in.kinds {
+		forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System, found)
+		if !forbidden {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if s.options.Tier != Application {
+			return nil, err
+		}
+		for namespace := range in.namespaces {
+			switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
+			case forbidden:
+				found.overlook(namespace)
+			case err != nil:
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// lookAt adds what there is of a kind in one namespace or in all.
+func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace string, again bool, found *inventory) (forbidden bool, err error) {
+	v := t.view(gk, namespace, again)
+	if v == nil {
+		return false, nil
+	}
+	if err := v.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+		return apierrors.IsForbidden(err), err
+	}
+	v.Each(func(id ID, m member) { found.members[id] = m })
+	return false, nil
+}
+
+// find returns what is known of an object; known tells whether it was looked for,
+// with an answer that is current.
+func (t *tracker) find(id ID) (m member, there, known bool) {
+	for _, v := range t.viewsWith(id) {
+		current, _, _ := v.State()
+		known = known || current
+		if m, there = v.Get(id); there {
+			break
+		}
+	}
+	return m, there, known
+}
+
+// put notes what the answer to a write said of an object.
+func (t *tracker) put(id ID, live metav1.Object) {
+	for _, v := range t.viewsWith(id) {
+		v.Put(live)
+	}
+}
+
+// viewsWith returns the views in which an object would be.
+func (t *tracker) viewsWith(id ID) []*view {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kind := t.kinds[id.GroupKind()]
+	if kind == nil {
+		return nil
+	}
+	var views []*view
+	if v := kind.views[""]; v != nil {
+		views = append(views, v)
+	}
+	if v := kind.views[id.Namespace]; v != nil && id.Namespace != "" {
+		views = append(views, v)
+	}
+	return views
+}

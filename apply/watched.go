@@ -1,0 +1,231 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/follow"
+)
+
+// crdResource is followed to learn of new kinds.
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// watched is a cluster that is being watched: what plans are made of then, without
+// a request.
+type watched struct {
+	sight      *sight
+	members    *tracker
+	namespaces *follow.Shelf[string, namespace]
+	parents    *follow.Shelf[string, *corev1.ConfigMap]
+	bindings   *follow.Shelf[string, *rbacv1.RoleBinding] // by namespace
+	corrector  *corrector
+}
+
+// Watch has the cluster watched until ctx ends. From now on plans are made of what
+// is seen, and what drifts is put back, if the options say so. The function it
+// returns waits until all that has ended.
+func (c *Cluster) Watch(ctx context.Context) (wait func()) {
+	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, blind: map[string]Blind{}}
+	w := &watched{
+		sight:      s,
+		members:    newTracker(s, c.refreshKinds, c.observed),
+		namespaces: follow.NewShelf("namespaces", reduceNamespace, c.namespaceSeen),
+		parents:    follow.NewShelf("the parent ConfigMaps", byName[*corev1.ConfigMap], c.parentSeen),
+		bindings:   follow.NewShelf("RoleBindings "+BindingName, byNamespace[*rbacv1.RoleBinding], func(string, metav1.Object) { c.nudge() }),
+		corrector:  newCorrector(c),
+	}
+	c.setWatched(w)
+	s.follow("namespaces", s.own.followMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
+	parents := c.watchingTyped.CoreV1().ConfigMaps(c.options.OwnNamespace)
+	s.follow("parent ConfigMaps", followed[*corev1.ConfigMapList]{parents.List, parents.Watch},
+		metav1.ListOptions{LabelSelector: parentIDLabel}, w.parents, nil)
+	bindings := c.watchingTyped.RbacV1().RoleBindings("")
+	s.followIfAllowed("RoleBindings", followed[*rbacv1.RoleBindingList]{bindings.List, bindings.Watch},
+		metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName}, w.bindings)
+	s.followIfAllowed("CRDs", s.own.followMetadata(crdResource, ""), metav1.ListOptions{}, crdAudience{c})
+	var correcting sync.WaitGroup
+	correcting.Go(func() { w.corrector.run(ctx) })
+	return func() {
+		<-ctx.Done()
+		correcting.Wait()
+		s.running.Wait()
+		c.setWatched(nil)
+	}
+}
+
+// Watching returns what the daemon cannot see at the moment of what it watches.
+func (c *Cluster) Blind() []Blind {
+	if w := c.watched(); w != nil {
+		return w.sight.blindSpots()
+	}
+	return nil
+}
+
+func (c *Cluster) setWatched(w *watched) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = w
+}
+
+// watched returns what is seen of the cluster; nil while it is not being watched.
+func (c *Cluster) watched() *watched {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+// byName files an object under its name.
+func byName[T metav1.Object](object metav1.Object) (string, T) {
+	whole, _ := object.(T)
+	return object.GetName(), whole
+}
+
+// byNamespace files an object under its namespace.
+func byNamespace[T metav1.Object](object metav1.Object) (string, T) {
+	whole, _ := object.(T)
+	return object.GetNamespace(), whole
+}
+
+// namespace is what is known of a Namespace.
+type namespace struct {
+	labels      map[string]string
+	terminating bool
+}
+
+func reduceNamespace(live metav1.Object) (string, namespace) {
+	return live.GetName(), namespace{live.GetLabels(), live.GetDeletionTimestamp() != nil}
+}
+
+// namespaceSeen hears of a Namespace that changed: application repos may need rights
+// in it, and parked objects may have waited for it.
+func (c *Cluster) namespaceSeen(name string, live metav1.Object) {
+	c.nudge()
+	if live != nil && live.GetDeletionTimestamp() == nil {
+		c.wakeParked()
+		c.watched().corrector.retry(func(id ID) bool { return id.Namespace == name })
+	}
+}
+
+// parentSeen hears of a parent that somebody else than this daemon changed: a person
+// may have suspended the set, or approved what it prunes.
+func (c *Cluster) parentSeen(name string, _ metav1.Object) {
+	c.nudge()
+	if repo, ok := strings.CutPrefix(name, parentName("")); ok {
+		c.wake(repo)
+	}
+}
+
+// crdAudience hears of CRDs that are new or have changed: parked objects may have
+// waited for them.
+type crdAudience struct{ *Cluster }
+
+func (crdAudience) Relist()            {}
+func (crdAudience) Current()           {}
+func (crdAudience) Lost(error)         {}
+func (crdAudience) Gone(metav1.Object) {}
+
+// Seen implements follow.Audience.
+func (c crdAudience) Seen(crd metav1.Object) {
+	if c.anyParked() {
+		go c.awaitServed(c.watched().sight.ctx, crd.GetName())
+	}
+}
+
+// awaitServed waits until discovery tells of a CRD's kind, which is a moment after the
+// CRD is there, and then wakes the repos with parked objects. CRDs are named
+// resource.group.
+func (c *Cluster) awaitServed(ctx context.Context, name string) {
+	resource, group, _ := strings.Cut(name, ".")
+	for deadline := time.Now().Add(servedWait); time.Now().Before(deadline); {
+		k, err := c.currentKinds(ctx)
+		if err == nil && k.serves(schema.GroupResource{Group: group, Resource: resource}) {
+			c.wakeParked()
+			return
+		}
+		if pause(ctx) != nil {
+			return
+		}
+		if _, err := c.refreshKinds(ctx); err != nil && ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// namespaces returns the cluster's namespaces as they are now.
+func (c *Cluster) namespaces(ctx context.Context) (liveNamespaces, error) {
+	w := c.watched()
+	if w == nil {
+		return c.listNamespaces(ctx)
+	}
+	if err := w.namespaces.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+		return liveNamespaces{}, err
+	}
+	found := liveNamespaces{labels: map[string]map[string]string{}, terminating: map[string]bool{}}
+	w.namespaces.Each(func(name string, ns namespace) {
+		found.labels[name] = ns.labels
+		if ns.terminating {
+			found.terminating[name] = true
+		}
+	})
+	return found, nil
+}
+
+// parentOf returns a set's parent as it is now, nil if there is none.
+func (c *Cluster) parentOf(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	w := c.watched()
+	if w == nil {
+		return c.getParent(ctx, name)
+	}
+	if err := w.parents.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+		return nil, err
+	}
+	if live, there := w.parents.Get(name); there {
+		return live, nil
+	}
+	return c.getParent(ctx, name) // one that lost its label is not among them
+}
+
+// getParent reads a parent, nil if there is none.
+func (c *Cluster) getParent(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	live, err := c.typed.CoreV1().ConfigMaps(c.options.OwnNamespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", c.options.OwnNamespace, name, err)
+	}
+	return live, nil
+}
+
+// keepParent notes a parent that was just written.
+func (c *Cluster) keepParent(saved *corev1.ConfigMap) {
+	if w := c.watched(); w != nil {
+		w.parents.Put(saved)
+	}
+}
+
+// inventoryOf finds every labelled object where a set is or is to be.
+func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope) (*inventory, error) {
+	w := s.cluster.watched()
+	if w == nil {
+		return s.inventory(ctx, k, in)
+	}
+	for gk := range in.kinds {
+		if _, served := k.lookup(gk); !served {
+			if err := k.groupUnreachable(gk.Group); err != nil {
+				return nil, fmt.Errorf("look for objects of kind %s: %w", gk, err)
+			}
+		}
+	}
+	w.members.use(s, k, in.kinds)
+	return w.members.look(ctx, s, in)
+}
