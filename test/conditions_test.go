@@ -232,6 +232,34 @@ func (s *scenario) is(args []string) (verdict, error) {
 	return verdict{holds: pattern.MatchString(value), saw: fmt.Sprintf("%s of %s is %q", path, ref, value)}, nil
 }
 
+// let sets a variable of the script to the value of a field.
+func (s *scenario) let(args []string) error {
+	c, err := s.theCluster()
+	if err != nil {
+		return err
+	}
+	namespace, args, err := inNamespace("let", args, nil)
+	if err != nil {
+		return err
+	}
+	if len(args) != 3 {
+		return errors.New("want let [-n NAMESPACE] VARIABLE KIND/NAME PATH")
+	}
+	object, err := c.get(s.t.Context(), namespace, args[1])
+	if err != nil {
+		return err
+	}
+	if object == nil {
+		return fmt.Errorf("there is no %s", args[1])
+	}
+	value, err := field(object, args[2])
+	if err != nil {
+		return err
+	}
+	s.set(args[0], value)
+	return nil
+}
+
 func (s *scenario) count(args []string) (verdict, error) {
 	c, err := s.theCluster()
 	if err != nil {

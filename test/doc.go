@@ -151,13 +151,17 @@
 //		the order of the alphabet, lists one item a line, and a dot that matches
 //		line ends too, whatever the log's format.
 //		Sets stdout to the first that does.
-//	audit PATTERN
+//	audit [-except PATTERN] PATTERN
 //		the API server was asked: VERB RESOURCE NAMESPACE/NAME USER as=USER
 //		STATUS USERAGENT (with cluster -audit; as= names who was impersonated;
 //		the verb of a server-side dry run is dryrun-patch and so on).
+//		Sets stdout to all that do. Watches are logged when they end.
 //	asked [-s NAME] PATTERN
 //		a git server was asked since its last reset: the lines of gitserver log,
 //		and those of requests that are under way, with - for the STATUS.
+//	let [-n NAMESPACE] VARIABLE KIND/NAME PATH
+//		no condition: sets $VARIABLE to the field's value, to compare it later. A
+//		resourceVersion that stays tells that nobody wrote the object.
 //	kubectl ARG… [=~ PATTERN]
 //		it succeeds and its output matches. Sets stdout and stderr. By itself it
 //		is the way to change things: kubectl annotate cm/a x=y.

@@ -192,16 +192,25 @@ func (s *scenario) isCheckedOut(repo, rev string) bool {
 	return err == nil && rev != "" && strings.HasPrefix(head, rev)
 }
 
-// audited looks for a request in the API server's audit log.
+// audited looks for requests in the API server's audit log.
 func (s *scenario) audited(args []string) (verdict, error) {
 	c, err := s.theCluster()
 	if err != nil {
 		return verdict{}, err
 	}
+	except := ""
+	args, err = flags("audit", args, func(f *flag.FlagSet) { f.StringVar(&except, "except", "", "") })
+	if err != nil {
+		return verdict{}, err
+	}
 	if len(args) != 1 {
-		return verdict{}, errors.New("want audit PATTERN")
+		return verdict{}, errors.New("want audit [-except PATTERN] PATTERN")
 	}
 	pattern, err := regexp.Compile(args[0])
+	if err != nil {
+		return verdict{}, err
+	}
+	left, err := regexp.Compile(except)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -215,7 +224,7 @@ func (s *scenario) audited(args []string) (verdict, error) {
 		if err != nil {
 			return verdict{}, err
 		}
-		if pattern.MatchString(request) {
+		if pattern.MatchString(request) && (except == "" || !left.MatchString(request)) {
 			matches = append(matches, request)
 		}
 	}

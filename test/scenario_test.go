@@ -178,6 +178,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"expand":      (*scenario).expand,
 		"kubesync":    (*scenario).kubesync,
 		"mark":        (*scenario).mark,
+		"let":         (*scenario).let,
 		"eventually":  (*scenario).eventually,
 		"stays":       (*scenario).stays,
 		"secret":      (*scenario).secret,
