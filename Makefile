@@ -29,7 +29,7 @@ e2e: ## run only the scenarios: the built binary against real servers
 	@scripts/controlplane build >/dev/null
 	go test $(RACE) -timeout 30m $(TESTFLAGS) ./test/
 
-bench: ## measure everything for an hour, and rewrite test/bench/RESULTS.md
+bench: ## measure everything, half an hour, and rewrite test/bench/RESULTS.md
 	@scripts/bench -out test/bench/RESULTS.md
 
 lint: ## run the pinned linter, go vet included

@@ -10,12 +10,14 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/polling"
 	"github.com/fluxcd/pkg/ssa"
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubesync/kubesync/test/process"
 )
@@ -65,6 +67,7 @@ func patch(ctx context.Context, c dynamic.Interface, o *unstructured.Unstructure
 // fluxSSA applies a set as Flux's kustomize-controller does, with the library's
 // default options, and returns how long that took.
 func fluxSSA(ctx context.Context, s *site, objects set) (time.Duration, error) {
+	log.SetLogger(logr.Discard()) // else it complains after 30 s, with a stack, that nobody did
 	c, err := client.New(s.peer.Config(), client.Options{})
 	if err != nil {
 		return 0, fmt.Errorf("client of fluxcd/pkg/ssa: %w", err)

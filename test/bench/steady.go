@@ -39,8 +39,8 @@ func (l *lab) steady(ctx context.Context, repo string, interval time.Duration) (
 	if err := w.site.rest(ctx); err != nil {
 		return nil, err
 	}
-	// What a first sync leaves to be done at the next polls is done.
-	if err := sleep(ctx, 2*interval); err != nil {
+	// What a first sync leaves to be done, at the next polls for example, is done.
+	if err := sleep(ctx, min(2*interval, 30*time.Second)); err != nil {
 		return nil, err
 	}
 	if _, err := w.site.versions(ctx, objects); err != nil {
