@@ -196,12 +196,15 @@ func (w *wiring) once(ctx context.Context, repos []sync.Repo) int {
 	return exitOK
 }
 
-// housekeeping keeps the RoleBindings of application repos; nil in a dry run.
+// housekeeping keeps the RoleBindings of application repos and looks after sets that
+// were abandoned; nil in a dry run.
 func (w *wiring) housekeeping() func(context.Context) error {
 	if w.lease == nil {
 		return nil
 	}
-	return w.cluster.KeepBindings
+	return func(ctx context.Context) error {
+		return errors.Join(w.cluster.KeepBindings(ctx), w.cluster.KeepAbandoned(ctx))
+	}
 }
 
 // watch has the cluster watched; nil in a dry run, which leaves no drift to look for.

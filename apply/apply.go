@@ -23,7 +23,6 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if s.activate(reason == ""); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
-	taken := s.claim(plan)
 	if err := s.checkWriter(ctx, plan.parent); err != nil {
 		s.activate(false)
 		return Result{}, err
@@ -40,7 +39,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		}
 	}
 	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
-	if err := s.applySteps(ctx, &plan, taken, &result); err != nil {
+	if err := s.applySteps(ctx, &plan, &result); err != nil {
 		return result, err
 	}
 	pruned, err := s.prune(ctx, &plan, &result)
@@ -105,8 +104,8 @@ func (s *Set) verifies(now time.Time) bool {
 
 // applySteps writes the objects, each step finished before the next. A single
 // object's failure stops nothing else; an API server that cannot be reached does.
-func (s *Set) applySteps(ctx context.Context, plan *Plan, taken map[ID]string, result *Result) error {
-	w := &writer{set: s, plan: plan, kinds: plan.kinds, taken: taken, verify: s.verifies(time.Now())}
+func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
+	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now())}
 	for at, objects := range inSteps(plan.objects) {
 		outcomes, err := inStep(ctx, s.cluster, objects, w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
@@ -164,6 +163,7 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 	data := map[string]string{
 		dataRevision: plan.Revision.Revision,
 		dataRef:      plan.Revision.Ref,
+		dataTier:     s.options.Tier.String(),
 		dataResult:   result.state(),
 	}
 	if result.PruneHeld == "" {

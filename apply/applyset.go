@@ -31,6 +31,7 @@ const (
 	recreateAnnotation     = "kubesync.io/recreate"      // object: may be deleted and created again
 	adoptAnnotation        = "kubesync.io/adopt"         // object: take over this applier's fields
 	approvePruneAnnotation = "kubesync.io/approve-prune" // parent: the revision whose prune is approved
+	deleteAnnotation       = "kubesync.io/delete"        // parent: the name of the abandoned repo whose objects shall go
 	tierLabel              = "kubesync.io/tier"          // Namespace: "system" closes it to application repos
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"k8s.io/client-go/discovery"
@@ -48,12 +49,16 @@ type Cluster struct {
 	watching, limitedWatching *client
 	watchingTyped             kubernetes.Interface
 
-	mu     sync.Mutex // guards what follows
-	seen   *watched   // nil while the cluster is not being watched
-	kinds  *kinds
-	sets   map[string]*Set
-	claims map[ID][]string       // the repos that declare an object; the first has it, the others wait
-	listed map[string]ListedRepo // the repos of the configuration; nil until it was read
+	mu        sync.Mutex // guards what follows
+	seen      *watched   // nil while the cluster is not being watched
+	kinds     *kinds
+	sets      map[string]*Set
+	claims    map[ID][]string       // the repos that declare an object; the first has it, the others wait
+	abandoned map[string]bool       // the repos that were said to be
+	listed    map[string]ListedRepo // the repos of the configuration; nil until it was read
+	loaded    map[string]time.Time  // when the poll began after which a repo was loaded last
+	// loading is closed, and made anew, whenever a repo was loaded.
+	loading chan struct{}
 }
 
 // NewCluster builds the clients for one API server. It sends nothing: a server
@@ -70,11 +75,14 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 	impersonating.Impersonate = rest.ImpersonationConfig{UserName: LimitedUser}
 
 	c := &Cluster{
-		options: options,
-		writes:  make(chan struct{}, options.Concurrency),
-		nudged:  make(chan struct{}, 1),
-		sets:    map[string]*Set{},
-		claims:  map[ID][]string{},
+		options:   options,
+		writes:    make(chan struct{}, options.Concurrency),
+		nudged:    make(chan struct{}, 1),
+		sets:      map[string]*Set{},
+		claims:    map[ID][]string{},
+		loaded:    map[string]time.Time{},
+		abandoned: map[string]bool{},
+		loading:   make(chan struct{}),
 	}
 	var errs [3]error
 	c.own, c.typed, errs[0] = connect(config)
@@ -189,6 +197,7 @@ func (c *Cluster) forget(s *Set) {
 	defer c.mu.Unlock()
 	if c.sets[s.options.Name] == s {
 		delete(c.sets, s.options.Name)
+		delete(c.loaded, s.options.Name)
 	}
 	for id := range c.claims {
 		c.unclaim(id, s.options.Name)
@@ -199,14 +208,11 @@ func (c *Cluster) forget(s *Set) {
 // get, because another repo of this daemon declares it already. It has that as
 // soon as the other declares it no more. What a repo has (the live object carries
 // its label) it keeps, whoever asks first after a restart.
-func (c *Cluster) claim(name string, objects []Object, has func(ID) bool) map[ID]string {
+func (c *Cluster) claim(name string, declared map[ID]bool, has func(ID) bool) map[ID]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wanted := make(map[ID]bool, len(objects))
 	taken := map[ID]string{}
-	for _, object := range objects {
-		id := object.ID()
-		wanted[id] = true
+	for id := range declared {
 		switch {
 		case has(id):
 			c.unclaim(id, name)
@@ -218,22 +224,31 @@ func (c *Cluster) claim(name string, objects []Object, has func(ID) bool) map[ID
 			taken[id] = holder
 		}
 	}
+	heirs := map[string]bool{}
 	for id := range c.claims {
-		if !wanted[id] {
-			c.unclaim(id, name)
+		if !declared[id] && c.unclaim(id, name) && len(c.claims[id]) > 0 {
+			heirs[c.claims[id][0]] = true
+		}
+	}
+	for heir := range heirs {
+		if set := c.sets[heir]; set != nil {
+			set.wake() // what it waits for is its own now
 		}
 	}
 	return taken
 }
 
-// unclaim forgets that a repo declares an object, if it does. The caller holds mu.
-func (c *Cluster) unclaim(id ID, name string) {
+// unclaim forgets that a repo declares an object, and tells whether it had it. The
+// caller holds mu.
+func (c *Cluster) unclaim(id ID, name string) (had bool) {
+	had = len(c.claims[id]) > 0 && c.claims[id][0] == name
 	rest := slices.DeleteFunc(c.claims[id], func(claimant string) bool { return claimant == name })
 	if len(rest) == 0 {
 		delete(c.claims, id)
-		return
+		return had
 	}
 	c.claims[id] = rest
+	return had
 }
 
 // claimant returns the repo of this daemon that has an object, or gets it now

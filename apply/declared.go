@@ -109,7 +109,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		delete(before, id)
 	}
 	s.proofs, s.ended = nil, nil
-	s.parked = len(plan.held) > 0
+	s.parked, s.turnedAway = len(plan.held) > 0, false
 	s.mu.Unlock()
 	for _, left := range before {
 		if err := left.begin(ctx); err != nil {

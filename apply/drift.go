@@ -184,8 +184,8 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	}
 	is := s.condition(d, live, there)
 	switch {
-	case is == asSent:
-		d.drift = nil
+	case is == asSent, there && live.suspended(d.object.GetAnnotations()):
+		d.drift = nil // a suspension that ends is an event, which is looked at anew
 		return
 	case is == terminating, is == missing && d.finished:
 		return // it is looked at again when it is gone; a finished Job may go

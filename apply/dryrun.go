@@ -26,7 +26,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 	} else if err != nil {
 		return result, err
 	}
-	r := &rehearsal{set: s, plan: &plan, taken: s.claim(plan)}
+	r := &rehearsal{set: s, plan: &plan}
 	if err := r.findUnbound(ctx); err != nil {
 		return result, err
 	}
@@ -44,7 +44,6 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 type rehearsal struct {
 	set     *Set
 	plan    *Plan
-	taken   map[ID]string
 	unbound map[string]bool // namespaces whose RoleBinding for application repos is still to come
 }
 
@@ -73,7 +72,7 @@ func (r *rehearsal) findUnbound(ctx context.Context) error {
 // object rehearses one object.
 func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
-	if err := r.set.ownership(ctx, r.plan, r.taken, o.ID()); err != nil {
+	if err := r.set.ownership(ctx, r.plan, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
 	served, found := r.plan.kinds.served[o.GroupVersionKind()]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/rs/zerolog"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -85,6 +86,7 @@ func newRepo(t *testing.T, c *apply.Cluster, name string, change ...func(*apply.
 func (r *repo) plan(documents ...string) (apply.Plan, error) {
 	r.rev++
 	revision := r.next
+	revision.Polled = time.Now()
 	revision.Revision = r.revision()
 	if revision.URL == "" {
 		revision.URL = "https://git.example/repo"

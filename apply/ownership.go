@@ -13,11 +13,11 @@ import (
 
 // ownership returns why an object is not this set's to write, nil if it is. An
 // object without an apply set's label belongs to nobody yet and is adopted.
-func (s *Set) ownership(ctx context.Context, plan *Plan, taken map[ID]string, id ID) error {
-	if other, found := taken[id]; found {
+func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
+	if other, found := plan.taken[id]; found {
 		return fmt.Errorf("repo %s declares %s as well as repo %s: take it out of one of them", other, id, s.options.Name)
 	}
-	live, known := plan.members[id]
+	live, known := s.look(plan, id)
 	if !known || live.Set == s.id {
 		return nil
 	}
@@ -28,6 +28,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, taken map[ID]string, id
 	case owner.released:
 		return nil
 	case owner.repo != "":
+		s.turnAway()
 		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
 	}
 	return fmt.Errorf("%s belongs to the apply set %s, not to %s: take it out of one of them, or remove its label %s",

@@ -30,6 +30,7 @@ const (
 	dataWriter    = "writer"
 	dataRevision  = "revision"
 	dataRef       = "ref"
+	dataTier      = "tier"
 	dataResult    = "result"
 	dataPruned    = "pruned"   // the last revision of which nothing was left to prune
 	dataFinished  = "finished" // the Jobs that have ended, with their content
@@ -68,9 +69,12 @@ func (s *Set) reread(ctx context.Context) (parent, error) {
 
 // usable refuses a parent that is not ours to use.
 func (s *Set) usable(live *corev1.ConfigMap) (parent, error) {
-	switch {
-	case live == nil:
+	if live == nil {
+		s.steered(nil)
 		return parent{}, nil
+	}
+	s.steered(live)
+	switch {
 	case live.Labels[parentIDLabel] == "":
 		return parent{}, fmt.Errorf("ConfigMap %s exists and is no apply set's parent: delete it, or give the repo another name", s.parentRef())
 	case live.Annotations[toolingAnnotation] != parentTooling:
@@ -201,6 +205,7 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	if next.BinaryData = map[string][]byte{binaryProofs: now.proofs}; len(now.proofs) == 0 {
 		next.BinaryData = nil
 	}
+	s.steered(next) // before it can be seen
 	var saved *corev1.ConfigMap
 	var err error
 	switch {

@@ -38,6 +38,8 @@ type Plan struct {
 	members  map[ID]member   // labelled live objects of the kinds in use, of any set
 	unseen   map[string]bool // namespaces that could not be looked at yet
 	leaving  []member        // this set's members that are declared no more
+	had      int             // how many live objects the set had when it was planned
+	taken    map[ID]string   // what another repo of this daemon declares already
 }
 
 // Plan loads and checks a revision's manifests and compares them with what the
@@ -64,7 +66,16 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 		return Plan{}, err
 	}
 	plan.declared = declaredBy(checked)
-	return plan, s.survey(ctx, &plan)
+	if err := s.survey(ctx, &plan); err != nil {
+		return Plan{}, err
+	}
+	for _, m := range plan.members {
+		if m.Set == s.id {
+			plan.had++
+		}
+	}
+	s.claim(&plan)
+	return plan, nil
 }
 
 // survey finds the live objects of the kinds in use, and which of the set's are

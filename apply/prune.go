@@ -15,10 +15,19 @@ import (
 // could be pruned.
 func (s *Set) prune(ctx context.Context, plan *Plan, result *Result) (all bool, err error) {
 	result.Outcomes = append(result.Outcomes, s.goneSince(plan)...)
+	if result.Waits, err = s.settleOthers(ctx, plan); err != nil {
+		return false, err
+	}
 	leaving := s.sortOut(plan)
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
 	for _, m := range leaving.terminating {
 		s.remember(m)
+	}
+	if result.Waits != "" {
+		for _, m := range leaving.candidates {
+			result.Outcomes = append(result.Outcomes, blocked(m, result.Waits))
+		}
+		return false, nil
 	}
 	if s.hold(plan, leaving.candidates, result) {
 		return false, nil
@@ -107,14 +116,8 @@ func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
 	if len(plan.objects)+len(plan.held) == 0 {
 		reasons = append(reasons, "the revision declares no objects at all")
 	}
-	live := 0
-	for _, m := range plan.members {
-		if m.Set == s.id {
-			live++
-		}
-	}
-	if s.options.PruneLimit.exceeded(leaving, live) {
-		reasons = append(reasons, fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, live, s.options.PruneLimit))
+	if s.options.PruneLimit.exceeded(leaving, plan.had) {
+		reasons = append(reasons, fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, plan.had, s.options.PruneLimit))
 	}
 	return append(reasons, plan.sourceChanges()...)
 }

@@ -53,6 +53,12 @@ type Set struct {
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished
+	// left says since when members are declared no more; waiting, that pruning them
+	// waits for other repos; turnedAway, that an object waits for one.
+	left map[ID]time.Time
+	// The parent's annotations and labels, as last read or written.
+	steering, steeringLabels map[string]string
+	waiting, turnedAway      bool
 
 	// rejected holds what the API server called a mistake in the manifest, with
 	// the content it was said of: sending the same again would not help.
@@ -121,12 +127,12 @@ func (s *Set) hasClaimed() bool {
 	return s.claimed
 }
 
-// claim says what the set declares from now on, and returns what other repos of
-// this daemon declare already.
-func (s *Set) claim(plan Plan) map[ID]string {
-	taken := s.cluster.claim(s.options.Name, plan.objects, func(id ID) bool { return plan.members[id].Set == s.id })
+// claim says what the set declares from now on, and notes what other repos of this
+// daemon declare already.
+func (s *Set) claim(plan *Plan) {
+	plan.taken = s.cluster.claim(s.options.Name, plan.declared, func(id ID) bool { return plan.members[id].Set == s.id })
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.claimed = true
-	return taken
+	s.mu.Unlock()
+	s.cluster.loadedAt(s.options.Name, plan.Revision.Polled)
 }

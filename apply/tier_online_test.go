@@ -59,6 +59,8 @@ func TestWithoutClusterAdmin(t *testing.T) {
 	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = apply.Application, ns }
 	one, two := newRepo(t, d, "one", limited), newRepo(t, d, "two", limited)
 	one.want(one.sync(configMap(ns, "a"), configMap(ns, "b")), "created ConfigMap/team/a", "created ConfigMap/team/b")
+	one.want(one.sync(configMap(ns, "a")), "unchanged ConfigMap/team/a", "blocked ConfigMap/team/b")
+	two.want(two.sync())
 	one.want(one.sync(configMap(ns, "a")), "unchanged ConfigMap/team/a", "pruned ConfigMap/team/b")
 	two.want(two.sync(configMap(ns, "a")), "refused ConfigMap/team/a")
 	same := newRepo(t, daemon(t, identity.Config(), "kubesync-other"), "third", limited)

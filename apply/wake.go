@@ -1,6 +1,26 @@
 package apply
 
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // What the loops that keep sets in sync are woken by, besides their own clocks.
+
+// steered tells whether a parent's labels or annotations, by which people steer the
+// set, are others than when the set last read or wrote it. What we write
+// ourselves wakes nobody.
+func (s *Set) steered(live metav1.Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, labels := s.steering, s.steeringLabels
+	s.steering, s.steeringLabels = nil, nil
+	if live != nil {
+		s.steering, s.steeringLabels = live.GetAnnotations(), live.GetLabels()
+	}
+	return !maps.Equal(before, s.steering) || !maps.Equal(labels, s.steeringLabels)
+}
 
 // wake has a repo synced now.
 func (c *Cluster) wake(repo string) {

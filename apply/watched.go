@@ -117,10 +117,19 @@ func (c *Cluster) namespaceSeen(name string, live metav1.Object) {
 
 // parentSeen hears of a parent that somebody else than this daemon changed: a person
 // may have suspended the set, or approved what it prunes.
-func (c *Cluster) parentSeen(name string, _ metav1.Object) {
-	c.nudge()
-	if repo, ok := strings.CutPrefix(name, parentName("")); ok {
-		c.wake(repo)
+func (c *Cluster) parentSeen(name string, live metav1.Object) {
+	repo, ok := strings.CutPrefix(name, parentName(""))
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	set := c.sets[repo]
+	c.mu.Unlock()
+	switch {
+	case set == nil:
+		c.nudge() // it may be an abandoned one
+	case set.steered(live):
+		set.wake()
 	}
 }
 

@@ -25,9 +25,8 @@ const (
 type writer struct {
 	set    *Set
 	plan   *Plan
-	kinds  *kinds        // the plan's, or newer once its CRDs are served
-	taken  map[ID]string // declared by another repo of this daemon
-	verify bool          // send also what is known to be as sent
+	kinds  *kinds // the plan's, or newer once its CRDs are served
+	verify bool   // send also what is known to be as sent
 }
 
 // write brings one object to what git says, and tells what that took.
@@ -37,7 +36,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	if !found {
 		return parked(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.GetKind(), o.GetAPIVersion()))
 	}
-	if err := w.set.ownership(ctx, w.plan, w.taken, o.ID()); err != nil {
+	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
 	d := w.set.declaration(o.ID())

@@ -35,8 +35,8 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 		defer loop.close()
 		report := loop.once(ctx)
 		switch {
-		case report.InSync():
-		case report.State() == Incomplete:
+		case report.settled():
+		case report.InSync(), report.State() == Incomplete:
 			pending = append(pending, loop)
 		default:
 			ok = false
@@ -73,7 +73,7 @@ func retry(ctx context.Context, pending []*Loop) bool {
 	for left := openEnds(pending); len(pending) > 0; {
 		var still []*Loop
 		for _, loop := range pending {
-			if !loop.once(ctx).InSync() {
+			if !loop.once(ctx).settled() {
 				still = append(still, loop)
 			}
 		}
@@ -92,6 +92,9 @@ func openEnds(loops []*Loop) int {
 	count := 0
 	for _, loop := range loops {
 		counts := loop.last.Result.Counts()
+		if loop.last.Result.Waits != "" {
+			count++
+		}
 		count += counts[apply.Parked] + counts[apply.Failed] + counts[apply.Refused]
 	}
 	return count

@@ -86,6 +86,9 @@ func (r Report) InSync() bool {
 	return state == Synced || state == Suspended
 }
 
+// settled tells whether there is nothing that another repo's sync could get further.
+func (r Report) settled() bool { return r.InSync() && r.Result.Waits == "" }
+
 // Problem returns why the repo is not in sync, nil if it is.
 func (r Report) Problem() error {
 	if r.Err == nil {

@@ -1,0 +1,131 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// KeepAbandoned looks after the sets whose repos the configuration names no more.
+// Their objects stay; a person who wants them gone says so with the annotation
+// kubesync.io/delete: <name> on the set's parent. Then they are deleted, with the
+// proofs that any deletion needs, and when none is left the parent goes too. The
+// error tells of sets that could not be deleted in full yet.
+func (c *Cluster) KeepAbandoned(ctx context.Context) error {
+	w := c.watched()
+	if w == nil {
+		return nil
+	}
+	if err := w.parents.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+		return fmt.Errorf("look for abandoned sets: %w", err)
+	}
+	abandoned := map[string]*corev1.ConfigMap{}
+	w.parents.Each(func(name string, live *corev1.ConfigMap) {
+		repo, isParent := strings.CutPrefix(name, parentName(""))
+		listed, known := c.isListed(repo)
+		if isParent && known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer {
+			abandoned[repo] = live
+		}
+	})
+	var problems []error
+	for repo, live := range abandoned {
+		if live.Annotations[deleteAnnotation] != repo {
+			c.sayAbandoned(repo)
+			continue
+		}
+		if err := c.deleteAbandoned(ctx, repo); err != nil {
+			problems = append(problems, fmt.Errorf("delete the abandoned set of repo %s: %w", repo, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// sayAbandoned tells of an abandoned set, once.
+func (c *Cluster) sayAbandoned(repo string) {
+	c.mu.Lock()
+	said := c.abandoned[repo]
+	c.abandoned[repo] = true
+	c.mu.Unlock()
+	if !said {
+		c.options.Log.Warn().Str("repo", repo).Msgf("abandoned: the configuration does not name the repo, its objects stay; to delete them: kubectl annotate configmap --namespace %s %s %s=%s",
+			c.options.OwnNamespace, parentName(repo), deleteAnnotation, repo)
+	}
+}
+
+// deleteAbandoned deletes what is left of a set that declares nothing any more.
+func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
+	recorded, err := c.getParent(ctx, parentName(repo))
+	if err != nil || recorded == nil {
+		return err
+	}
+	tier := Application // what is not known to be a system repo's is deleted with fewer rights
+	if recorded.Data[dataTier] == System.String() {
+		tier = System
+	}
+	s := c.NewSet(SetOptions{Name: repo, Tier: tier, Prune: true, Log: c.options.Log})
+	defer s.Close()
+	s.claimed = true // it declares nothing: who else does may have it
+	p, err := s.usable(recorded)
+	if err != nil {
+		return err
+	}
+	plan := Plan{parent: p, Revision: SetRevision{Revision: p.data(dataRevision), Polled: time.Now()}}
+	if reason := s.suspended(plan); reason != "" {
+		return errors.New(reason)
+	}
+	if err := s.checkWriter(ctx, p); err != nil {
+		return err
+	}
+	if plan.kinds, err = c.currentKinds(ctx); err != nil {
+		return err
+	}
+	if err := s.survey(ctx, &plan); err != nil {
+		return err
+	}
+	if waits, err := s.settleOthers(ctx, &plan); err != nil || waits != "" {
+		return errors.Join(err, errorOf(waits))
+	}
+	result := Result{}
+	leaving := s.sortOut(&plan)
+	result.Outcomes = leaving.kept
+	if err := s.deleteInSteps(ctx, &plan, leaving.candidates, &result); err != nil {
+		return err
+	}
+	return s.deleteParent(ctx, plan, result)
+}
+
+// errorOf makes an error of a reason; nil of none.
+func errorOf(reason string) error {
+	if reason == "" {
+		return nil
+	}
+	return errors.New(reason)
+}
+
+// deleteParent deletes the parent of a set of which nothing is left.
+func (s *Set) deleteParent(ctx context.Context, plan Plan, result Result) error {
+	var left []error
+	for _, o := range result.Outcomes {
+		if o.Action != Pruned {
+			left = append(left, o.problem())
+		}
+	}
+	s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", len(result.Outcomes)-len(left)).Int("left", len(left)).Msg("deleting an abandoned set")
+	if len(left) > 0 {
+		return errors.Join(left...)
+	}
+	live := plan.parent.live
+	err := s.cluster.typed.CoreV1().ConfigMaps(live.Namespace).Delete(ctx, live.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the parent %s: %w", s.parentRef(), err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// othersPatience is how long a prune waits for the other repos to be read.
+const othersPatience = 5 * time.Second
+
+// An object that leaves one repo may be on its way to another: a commit here takes it
+// out, a commit there puts it in, in either order. So nothing is deleted before
+// every other repo has been polled and loaded since it was found to leave; what
+// another declares by then is that one's, label and all.
+
+// loadedAt notes that a repo's manifests were read and checked, from a poll that
+// began then, and that its claims are those of that poll.
+func (c *Cluster) loadedAt(repo string, polled time.Time) {
+	c.mu.Lock()
+	c.loaded[repo] = polled
+	close(c.loading)
+	c.loading = make(chan struct{})
+	c.mu.Unlock()
+	for _, s := range c.allSets() {
+		if s.options.Name != repo && s.waits() {
+			s.wake()
+		}
+	}
+}
+
+// notLoadedSince returns the other repos that were not polled and loaded since, and
+// a channel that is closed when one is.
+func (c *Cluster) notLoadedSince(repo string, since time.Time) ([]string, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		since = time.Time{} // each repo has one turn: to have had it is enough
+	}
+	var missing []string
+	for _, other := range c.others(repo) {
+		if !c.loaded[other].After(since) {
+			missing = append(missing, other)
+		}
+	}
+	return missing, c.loading
+}
+
+// others returns the other repos of this daemon, sorted. The caller holds mu.
+func (c *Cluster) others(repo string) []string {
+	names := map[string]bool{}
+	for name := range c.listed {
+		names[name] = true
+	}
+	if c.listed == nil {
+		for name := range c.sets {
+			names[name] = true
+		}
+	}
+	delete(names, repo)
+	return slices.Sorted(maps.Keys(names))
+}
+
+// awaitOthers has the other repos polled, and waits until they are loaded. It
+// returns those that are not, which with ONCE, where one repo has its turn after the
+// other, is at once.
+func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time) []string {
+	missing, change := c.notLoadedSince(repo, since)
+	if c.watched() == nil {
+		return missing
+	}
+	for _, other := range missing {
+		c.wake(other)
+	}
+	for late := time.After(othersPatience); len(missing) > 0; missing, change = c.notLoadedSince(repo, since) {
+		select {
+		case <-change:
+		case <-late:
+			return missing
+		case <-ctx.Done():
+			return missing
+		}
+	}
+	return nil
+}
+
+// sinceLeft notes when members were found to have left the set's declarations, and
+// returns when the last of them was. It forgets those that are back, or gone.
+func (s *Set) sinceLeft(leaving []member, polled time.Time) (last time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := make(map[ID]time.Time, len(leaving))
+	for _, m := range leaving {
+		at, known := s.left[m.ID]
+		if !known {
+			at = polled
+		}
+		left[m.ID] = at
+		if at.After(last) {
+			last = at
+		}
+	}
+	s.left = left
+	return last
+}
+
+// settleOthers waits until it is certain that no other repo of this daemon declares
+// what leaves this one. It tells what the prune waits for, "" if for nothing.
+func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
+	since := s.sinceLeft(plan.leaving, plan.Revision.Polled)
+	if len(plan.leaving) == 0 {
+		s.setWaiting(false)
+		return "", nil
+	}
+	missing := s.cluster.awaitOthers(ctx, s.options.Name, since)
+	if s.setWaiting(len(missing) > 0); len(missing) > 0 {
+		return fmt.Sprintf("waits until %s been read again, since the object may have moved there", have(missing)), nil
+	}
+	if s.cluster.watched() == nil {
+		return "", nil
+	}
+	return "", s.survey(ctx, plan) // another repo may have taken it over meanwhile
+}
+
+// have words who has not done something yet.
+func have(repos []string) string {
+	if len(repos) == 1 {
+		return "repo " + repos[0] + " has"
+	}
+	return "repos " + strings.Join(repos, ", ") + " have"
+}
+
+// turnAway notes that an object of the set's waits for what another repo will say.
+func (s *Set) turnAway() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turnedAway = true
+}
+
+// setWaiting notes whether the set's prune waits for other repos.
+func (s *Set) setWaiting(waiting bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = waiting
+}
+
+// waits tells whether the set waits for other repos: to prune, or for an object
+// that one of them has.
+func (s *Set) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting || s.turnedAway
+}
