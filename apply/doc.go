@@ -90,12 +90,36 @@
 // server reports mistakes of typing as HTTP 500; these are recognised and not sent
 // again until the content changes.
 //
+// # Watching
+//
+// While [Cluster.Watch] runs, plans are made of what is seen: one watch a kind in use
+// with the label as selector, metadata only (Jobs whole, since only their status
+// says whether they have ended), reduced on arrival to a member; further the
+// Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
+// lists, watches and keeps them; a plan waits up to 5 s for what is not seen, then fails.
+//
+//	event -> tracker -> Set.consider -> corrector -> Set.correct -> one apply
+//
+// Of each object that it declares a set remembers the hash of what it sent, the uid,
+// and our entry in managedFields as the answer had it. An event with another entry is
+// drift: another writer took fields from us. Events that come in while the
+// object is being written are looked at when the answer is there, and versions
+// decide which is newer. An object that is not seen is asked for before it is called
+// deleted, since a removed label looks the same. An object is written by one goroutine
+// at a time, sync or correction, and a correction sends only what the last sync sent.
+//
+// The proofs in the parent (proof.go) let the next process know the same of an object
+// without writing it. They prove that nobody has taken a field since; they cannot show
+// what admission rewrites, nor writers that use our name. Nothing rests on them but
+// not sending: a deletion needs its own proofs.
+//
 // # What a deletion needs
 //
 //   - a plan: the revision was fetched, transformed, loaded and checked without error;
 //   - the label of this set, and a kubesync Apply entry in managedFields: a label can
 //     be copied, an entry cannot be had without our having applied the object;
-//   - no declaration by this set or another of this daemon;
+//   - no declaration by this set or another of this daemon, each other one polled and
+//     loaded since the object was found to have left (handover.go);
 //   - no owner, no annotation against it, a namespace that we may write in;
 //   - uid and resourceVersion of what was looked at, as preconditions; after a
 //     conflict all of this is looked at again;

@@ -81,7 +81,7 @@ func (s *Set) proven(ahead bool) []byte {
 	defer s.mu.Unlock()
 	sorted := make([]proof, 0, len(s.objects))
 	for _, d := range s.objects {
-		if d.proof != (proof{}) && !(ahead && d.sent != d.object.content) {
+		if d.proof != (proof{}) && (!ahead || d.sent == d.object.content) {
 			sorted = append(sorted, d.proof)
 		}
 	}

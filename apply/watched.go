@@ -62,7 +62,7 @@ func (c *Cluster) Watch(ctx context.Context) (wait func()) {
 	}
 }
 
-// Watching returns what the daemon cannot see at the moment of what it watches.
+// Blind returns what the daemon cannot see at the moment of what it watches.
 func (c *Cluster) Blind() []Blind {
 	if w := c.watched(); w != nil {
 		return w.sight.blindSpots()
