@@ -258,6 +258,9 @@ func (s *Server) Distrust() error {
 // Trust undoes Distrust.
 func (s *Server) Trust() error { return s.use(s.ca) }
 
+// Handler answers as the server does, behind another one for example.
+func (s *Server) Handler() http.Handler { return s.handler() }
+
 // handler is what a request passes: log, authentication, behaviour, git.
 func (s *Server) handler() http.Handler {
 	git := s.backend()

@@ -30,6 +30,7 @@ type SSHServer struct {
 	port           port.Port
 	config         *ssh.ServerConfig
 	fetches        atomic.Int64
+	withoutV2      atomic.Bool
 
 	mu       sync.Mutex // guards the rest
 	listener net.Listener
@@ -131,6 +132,10 @@ func (s *SSHServer) URL(name string) string {
 // Fetches is how many times objects or refs were asked for: one a connection.
 func (s *SSHServer) Fetches() int { return int(s.fetches.Load()) }
 
+// WithoutV2 makes it a server that only knows git's protocol v0, from now on: it
+// does not accept the variable that asks for more.
+func (s *SSHServer) WithoutV2() { s.withoutV2.Store(true) }
+
 // Up undoes Down.
 func (s *SSHServer) Up() error {
 	s.mu.Lock()
@@ -221,10 +226,11 @@ func (s *SSHServer) session(session ssh.Channel, requests <-chan *ssh.Request) {
 		switch request.Type {
 		case "env":
 			var variable struct{ Name, Value string }
-			if ssh.Unmarshal(request.Payload, &variable) == nil && variable.Name == "GIT_PROTOCOL" {
+			known := ssh.Unmarshal(request.Payload, &variable) == nil && variable.Name == "GIT_PROTOCOL" && !s.withoutV2.Load()
+			if known {
 				protocol = variable.Value
 			}
-			_ = request.Reply(true, nil)
+			_ = request.Reply(known, nil)
 		case "exec":
 			var exec struct{ Command string }
 			if err := ssh.Unmarshal(request.Payload, &exec); err != nil {
