@@ -215,7 +215,7 @@ var damage = map[string]func(t *testing.T, dir string){
 	"file for it all":   func(t *testing.T, dir string) { must(t, os.RemoveAll(dir)); writeFile(t, dir, "") },
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -377,7 +377,7 @@ func TestCheckoutInterrupted(t *testing.T) {
 	hash := s.commit("one", files)
 	r := open(t, "file://"+s.Bare, "")
 	rev := resolve(t, r)
-	must(t, r.current.pack(t.Context()))
+	must(t, r.pack(t.Context(), r.current))
 	dir := filepath.Join(t.TempDir(), "checkout")
 	for done := false; !done; {
 		err := r.Checkout(&countdown{t.Context(), rand.IntN(16)}, rev, dir)

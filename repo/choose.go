@@ -126,10 +126,15 @@ func (r refs) noCommit(digits string) error {
 // nothing is the error of a mode that selects nothing.
 func (r refs) nothing(reason, instead string) error {
 	if r.empty() {
-		return fmt.Errorf("%s: the repository is empty, nothing was ever pushed to it", reason)
+		return &nothingError{reason + ": the repository is empty, nothing was ever pushed to it"}
 	}
-	return fmt.Errorf("%s; %s", reason, instead)
+	return &nothingError{reason + "; " + instead}
 }
+
+// nothingError says that there is not what was looked for, and what there is.
+type nothingError struct{ text string }
+
+func (e *nothingError) Error() string { return e.text }
 
 // version reads a tag as a semantic version, with or without a leading v; nil if
 // it is none. Abbreviations (v1, 2024.1) are none: a tag "v1" that is moved along

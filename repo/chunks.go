@@ -1,6 +1,9 @@
 package repo
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 const chunkSize = 256 << 10
 
@@ -26,6 +29,13 @@ func (c *chunks) Write(p []byte) (int, error) {
 		c.size += int64(part)
 	}
 	return n, nil
+}
+
+// trim gives back what the last piece has no use for: small packs are many.
+func (c *chunks) trim() {
+	if n := len(c.list); n > 0 && c.size%chunkSize != 0 {
+		c.list[n-1] = slices.Clip(slices.Clone(c.list[n-1]))
+	}
 }
 
 // ReadAt is io.ReaderAt's.

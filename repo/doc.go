@@ -3,27 +3,56 @@
 //
 // # Flow
 //
-// [Repo.Resolve] polls: it lists the repository's branches and tags (one
-// request), chooses a commit by the [Version], and only if that is not the
-// commit it already holds gets that commit's objects, at depth 1 and into
-// memory. [Repo.Files] reads the revision as an [io/fs.FS] straight from these
-// objects; [Repo.Checkout] writes it out as a work tree with a .git for those
-// who need one. Nothing else touches the disk, so there is nothing to recover
-// after a crash.
+// [Repo.Resolve] polls: it lists the branches and tags that the [Version] chooses
+// from (one request), chooses a commit, and only if that is not the commit it
+// already holds gets that commit, at depth 1 and into memory. [Repo.Files] reads
+// the revision as an [io/fs.FS] straight from git's objects, and fetches what is not
+// held; [Repo.Checkout] writes it out as a work tree with a .git for those who need
+// one. Nothing else touches the disk, so there is nothing to recover after a crash.
 //
 // Where a repository is read from is a source: a server (over http, https or
 // ssh) or a directory. A source lists refs, tells the commits of a history and
 // gets the objects of one commit; which commit it shall be is decided by
-// functions of refs and commits alone (choose.go). A better way to fetch from
-// some servers is another implementation of the two small steps of that interface.
+// functions of refs and commits alone (choose.go). What carries requests to a server
+// is a wire; who knows what to say is a speaker, of protocol version 2 (v2.go) if
+// the server does, else 0 (v0.go).
+//
+// # Partial fetches
+//
+// From a server that speaks version 2 and takes filters, the cost follows the
+// directory in use and not the repository. A new revision is
+//
+//  1. the refs in scope. A prefix is all that a server can be given, so refs/heads/a
+//     brings refs/heads/ab too; the exact name is taken. HEAD is asked for only
+//     where the default branch is to be found, everything only for an error that
+//     says what there is;
+//  2. the commit and the directory at its root;
+//  3. each directory on the way to the one in use, by its hash;
+//  4. the files that are said to be needed ([Repo.Files] has the interface), by
+//     their hashes and in one request, less those that the revision before held.
+//
+// What a server sends is known by the hash of its content, and is only taken for
+// what it was asked for if that fits. tag:latest and short hashes need the commits
+// alone. A checkout needs everything: the first is one request for the whole commit,
+// the next ones ask for what is new.
+//
+// What a server turned out to do is remembered ("habits"), so that a poll which finds
+// nothing new is one request. It may change its mind: an answer that does not fit to
+// what is remembered is a reason to ask it anew, at once. A redirect that is not
+// permanent is not remembered. One that filters only some way is asked the next
+// lesser way; one that filters none, or does not hand out what is no commit, gives
+// the whole commit at depth 1. If a server ignores a filter, what it sent too much is
+// used. One that says when to come back (Retry-After) is left alone until then, for
+// a quarter of an hour at most.
 //
 // # Where objects live
 //
-//   - From a server: the pack it sent, compressed as it came, with an index, in
-//     memory. It is checked to be whole (its checksum, every object of the
-//     commit) before it takes the place of the last one, so a fetch that breaks
-//     off leaves the last good revision as it was. When the revision changes the
-//     old objects are garbage as soon as the last FS over them is.
+//   - From a server, in memory: packs, compressed as they came, with an index. Each is
+//     checked to be whole (its checksum; of a whole commit, that every object is
+//     there) before it is used, so a fetch that breaks off leaves the last good
+//     revision as it was. When the revision changes, a store of packs goes on to use
+//     what the one before held until the next poll. By then the new revision was
+//     used once, and what nobody asked for goes.
 //   - file://: in place, opened read-only: no lock, no gc, no ref is ever
 //     written there. Objects that are pruned from such a repository are gone
 //     from a revision that needs them, as they would be for git.
@@ -59,5 +88,10 @@
 //
 // Any number of Repos work side by side and share nothing. One Repo is for one
 // goroutine at a time; the FS it handed out may be read by any number, also
-// while the Repo goes on and after it moved to another revision.
+// while the Repo goes on and after it moved to another revision. They share the way
+// to the server: one request at a time, the poll's or theirs, each bounded by
+// TIMEOUT and by the context it was given. A connection closes itself when it was
+// idle for ten seconds, so a Repo needs no closing. An FS can be read as long as
+// anybody likes; what it does not hold can be fetched as long as its context lasts
+// and the server has it.
 package repo

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
@@ -34,6 +35,10 @@ func (e *explained) Unwrap() error { return e.cause }
 // explain says which repository failed, why, and what to do about it.
 func (r *Repo) explain(ctx context.Context, err error) error {
 	text := r.reason(ctx, err)
+	if ctx.Err() != nil {
+		// What broke because of it may not say so.
+		err = errors.Join(ctx.Err(), err)
+	}
 	return &explained{text: fmt.Sprintf("%s (%s): %s", r.options.URL, r.options.Version, r.redact(text)), cause: err}
 }
 
@@ -98,6 +103,10 @@ func (r *Repo) statusReason(e *statusError) string {
 		return fmt.Sprintf("%v: there is no such repository, or it is not for everyone; check the URL, or set %s", e, variables)
 	case e.code == http.StatusProxyAuthRequired:
 		return fmt.Sprintf("%v: the proxy wants credentials; put them into HTTPS_PROXY or HTTP_PROXY", e)
+	case e.busy() && e.retryAfter > 0:
+		return fmt.Sprintf("%v and wants to be left alone for %s", e, e.retryAfter.Round(time.Second))
+	case e.code == http.StatusTooManyRequests:
+		return fmt.Sprintf("%v: it was asked too often; a longer INTERVAL helps", e)
 	case e.code >= 500:
 		return fmt.Sprintf("%v: the server has a problem of its own", e)
 	default:

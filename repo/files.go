@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,73 @@ const maxLinks = 40
 // are followed, as os.DirFS does, but only to targets inside the repository. All
 // methods may be called by many goroutines.
 type files struct {
-	from objects
-	root plumbing.Hash // the tree
-	when time.Time     // modification time of everything: git keeps none
+	from  objects
+	root  plumbing.Hash // the tree
+	when  time.Time     // modification time of everything: git keeps none
+	trees *treeCache
+}
+
+// newFiles returns the files of a tree. ctx is for those that have to be fetched.
+func newFiles(ctx context.Context, from objects, root plumbing.Hash, when time.Time) *files {
+	f := &files{from: from, root: root, when: when, trees: new(treeCache)}
+	return f.within(ctx)
+}
+
+// within returns the same files, for what is fetched while ctx lasts.
+func (f *files) within(ctx context.Context) *files {
+	out := *f
+	switch from := f.from.(type) {
+	case *store:
+		out.from = lazy{from, ctx}
+	case lazy:
+		out.from = lazy{from.store, ctx}
+	}
+	return &out
+}
+
+// Fetch gets, in one request, what is not held of the content of files and symlinks
+// and of the lists of directories. Names of nothing are skipped: those who read
+// them hear of it.
+func (f *files) Fetch(ctx context.Context, names ...string) error {
+	lazily, ok := f.from.(lazy)
+	if !ok {
+		return nil
+	}
+	var hashes []plumbing.Hash
+	for _, name := range names {
+		e, err := f.within(ctx).find("fetch", name, false)
+		switch {
+		case isFetchError(err):
+			return err
+		case err == nil:
+			hashes = append(hashes, e.hash)
+		}
+	}
+	return lazily.need(ctx, hashes, false)
+}
+
+// FetchBelow gets the lists of a directory and of all below it. The name of nothing
+// is skipped.
+func (f *files) FetchBelow(ctx context.Context, dir string) error {
+	lazily, ok := f.from.(lazy)
+	if !ok {
+		return nil
+	}
+	e, err := f.within(ctx).find("fetch", dir, true)
+	if isFetchError(err) {
+		return err
+	}
+	if err != nil || e.mode != filemode.Dir {
+		return nil
+	}
+	return lazily.lists(ctx, e.hash)
+}
+
+// isFetchError tells an object that could not be fetched from a file that is not
+// there.
+func isFetchError(err error) bool {
+	var fetch *explained
+	return errors.As(err, &fetch)
 }
 
 // entry is a file found: a tree entry that knows its whole path.
@@ -43,10 +108,7 @@ func (f *files) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.info(path.Base(name), e)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
+	info := f.info(path.Base(name), e)
 	if info.IsDir() {
 		list, err := f.list(e)
 		if err != nil {
@@ -101,11 +163,7 @@ func (f *files) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.info(path.Base(name), e)
-	if err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	return info, nil
+	return f.info(path.Base(name), e), nil
 }
 
 // ReadLink implements fs.ReadLinkFS.
@@ -212,15 +270,15 @@ func errSubmodule(e entry) error {
 
 // child returns a directory's entry of that name.
 func (f *files) child(dir entry, name string) (entry, error) {
-	entries, err := readTree(f.from, dir.hash)
+	t, err := f.tree(dir.hash)
 	if err != nil {
 		return entry{}, err
 	}
-	i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name })
-	if i < 0 {
+	i, ok := t.byName[name]
+	if !ok {
 		return entry{}, fs.ErrNotExist
 	}
-	return dir.child(entries[i]), nil
+	return dir.child(t.entries[i]), nil
 }
 
 func (e entry) child(of object.TreeEntry) entry {
@@ -232,12 +290,12 @@ func (f *files) list(dir entry) ([]fs.DirEntry, error) {
 	if dir.mode != filemode.Dir {
 		return nil, errors.New("not a directory")
 	}
-	entries, err := readTree(f.from, dir.hash)
+	t, err := f.tree(dir.hash)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]fs.DirEntry, 0, len(entries))
-	for _, e := range entries {
+	list := make([]fs.DirEntry, 0, len(t.entries))
+	for _, e := range t.entries {
 		list = append(list, dirEntry{f, e.Name, dir.child(e)})
 	}
 	// git sorts directories as if their name ended in a slash.
@@ -246,16 +304,8 @@ func (f *files) list(dir entry) ([]fs.DirEntry, error) {
 }
 
 // info describes an entry under the name it was asked for by.
-func (f *files) info(name string, e entry) (fs.FileInfo, error) {
-	info := fileInfo{name: name, when: f.when, entry: e}
-	if !info.IsDir() {
-		size, err := f.from.size(e.hash)
-		if err != nil {
-			return nil, err
-		}
-		info.size = size
-	}
-	return info, nil
+func (f *files) info(name string, e entry) fs.FileInfo {
+	return fileInfo{name: name, when: f.when, from: f.from, entry: e}
 }
 
 // fsMode translates git's modes. A submodule is a directory with ModeIrregular,
@@ -278,17 +328,29 @@ func fsMode(m filemode.FileMode) fs.FileMode {
 // fileInfo implements fs.FileInfo.
 type fileInfo struct {
 	name string
-	size int64
 	when time.Time
+	from objects
 	entry
 }
 
 func (i fileInfo) Name() string       { return i.name }
-func (i fileInfo) Size() int64        { return i.size }
 func (i fileInfo) Mode() fs.FileMode  { return fsMode(i.mode) }
 func (i fileInfo) ModTime() time.Time { return i.when }
 func (i fileInfo) IsDir() bool        { return i.Mode().IsDir() }
 func (i fileInfo) Sys() any           { return nil }
+
+// Size returns the size of a file's content, 0 of a directory. It is found out when
+// it is asked for, as it takes the content, and -1 where that cannot be had.
+func (i fileInfo) Size() int64 {
+	if i.IsDir() {
+		return 0
+	}
+	size, err := i.from.size(i.hash)
+	if err != nil {
+		return -1
+	}
+	return size
+}
 
 // Hash returns the git hash of the content in hexadecimal: of a file its blob's,
 // of a symlink that of its target's name, of a directory its tree's, of a
@@ -305,7 +367,7 @@ type dirEntry struct {
 func (d dirEntry) Name() string               { return d.name }
 func (d dirEntry) IsDir() bool                { return d.Type().IsDir() }
 func (d dirEntry) Type() fs.FileMode          { return fsMode(d.entry.mode).Type() }
-func (d dirEntry) Info() (fs.FileInfo, error) { return d.files.info(d.name, d.entry) }
+func (d dirEntry) Info() (fs.FileInfo, error) { return d.files.info(d.name, d.entry), nil }
 func (d dirEntry) String() string             { return fs.FormatDirEntry(d) }
 
 // openFile implements fs.File, and io.Seeker and io.ReaderAt.

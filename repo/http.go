@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -12,9 +13,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"time"
 )
 
 const (
@@ -24,6 +25,9 @@ const (
 	// maxRedirects is curl's and net/http's order of magnitude; a server that
 	// moved needs one.
 	maxRedirects = 5
+
+	// maxRetryAfter is a day, in seconds: more would not fit a time.Duration.
+	maxRetryAfter = 24 * 60 * 60
 )
 
 // httpWire speaks to a server over http or https. It follows redirects itself:
@@ -35,14 +39,25 @@ type httpWire struct {
 	userAgent   string
 	credentials *Credentials // nil: none
 
-	// base is where the repository was found: the URL, or where that redirected
-	// to. trusted is false once a redirect led away from the URL's origin.
-	base    string
+	// place is where the repository was found, at first by whom was there before.
+	place  place
+	habits *habits
+	// asked is set once the server was greeted by this wire.
+	asked bool
+}
+
+// place is where a repository was found: its URL, or where that redirected to.
+type place struct {
+	base string
+	// trusted is false once a redirect led away from the URL's origin.
 	trusted bool
+	// lasting is false once a redirect was one for the time being.
+	lasting bool
+	can     capabilities // of the server there; nil if it speaks version 0
 }
 
 // newHTTPWire prepares a conversation; nothing is sent yet.
-func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool) *httpWire {
+func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool, learned *habits) *httpWire {
 	transport := &http.Transport{ // without time limits: all is bounded by the context
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
@@ -57,49 +72,87 @@ func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.
 		},
 		userAgent:   userAgent,
 		credentials: credentials,
+		habits:      learned,
 	}
 }
 
-// advertise implements wire.
-func (w *httpWire) advertise(ctx context.Context) (*packp.AdvRefs, error) {
-	w.trusted = true
+// greet implements wire. A server that was found to speak version 2 is not greeted
+// again, so that a poll is one request; one for which a redirect says each time
+// where it is, is.
+func (w *httpWire) greet(ctx context.Context) (greeting, error) {
+	if found := w.habits.found; found != nil {
+		w.place = *found
+		return greeting{can: found.can}, nil
+	}
+	if w.place.can != nil {
+		return greeting{can: w.place.can}, nil // was just asked
+	}
+	said, err := w.ask(ctx)
+	if err != nil {
+		return greeting{}, err
+	}
+	w.place.can = said.can
+	if found := w.place; found.lasting && found.can != nil {
+		w.habits.found, w.asked = &found, true
+	}
+	return said, nil
+}
+
+// forget implements wire.
+func (w *httpWire) forget() bool {
+	known := w.habits.found != nil && !w.asked
+	w.habits.found, w.place = nil, place{}
+	return known
+}
+
+// ask asks the server what it has or does.
+func (w *httpWire) ask(ctx context.Context) (greeting, error) {
+	w.place = place{trusted: true, lasting: true}
 	target, err := url.Parse(w.url.String() + infoRefs + "?service=" + uploadPack)
 	if err != nil {
-		return nil, err
+		return greeting{}, err
 	}
 	for range maxRedirects + 1 {
 		response, err := w.send(ctx, http.MethodGet, target, nil)
 		if err != nil {
-			return nil, err
+			return greeting{}, err
 		}
 		if to, ok := redirect(response); ok {
 			_ = response.Body.Close()
+			if !permanent(response) {
+				w.place.lasting = false
+			}
 			if target, err = w.follow(target, to); err != nil {
-				return nil, err
+				return greeting{}, err
 			}
 			continue
 		}
-		return w.readAdvertisement(response, target)
+		return w.readGreeting(response, target)
 	}
-	return nil, fmt.Errorf("it redirects in circles, last to %s", target.Redacted())
+	return greeting{}, fmt.Errorf("it redirects in circles, last to %s", target.Redacted())
 }
 
-func (w *httpWire) readAdvertisement(response *http.Response, from *url.URL) (_ *packp.AdvRefs, err error) {
+// permanent tells a redirect that is for ever from one for the time being.
+func permanent(response *http.Response) bool {
+	return response.StatusCode == http.StatusMovedPermanently || response.StatusCode == http.StatusPermanentRedirect
+}
+
+func (w *httpWire) readGreeting(response *http.Response, from *url.URL) (_ greeting, err error) {
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if err := w.check(response, "advertisement"); err != nil {
-		return nil, err
+		return greeting{}, err
 	}
 	base, found := strings.CutSuffix(from.EscapedPath(), infoRefs)
 	if !found {
-		return nil, fmt.Errorf("it redirects to %s, which is no git repository's address", from.Redacted())
+		return greeting{}, fmt.Errorf("it redirects to %s, which is no git repository's address", from.Redacted())
 	}
-	w.base = from.Scheme + "://" + from.Host + base
-	return decodeAdvertisement(response.Body)
+	w.place.base = from.Scheme + "://" + from.Host + base
+	return readGreeting(bufio.NewReader(response.Body))
 }
 
 // request implements wire.
 func (w *httpWire) request(ctx context.Context, body []byte) (io.ReadCloser, error) {
-	target, err := url.Parse(w.base + "/" + uploadPack)
+	target, err := url.Parse(w.place.base + "/" + uploadPack)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +167,9 @@ func (w *httpWire) request(ctx context.Context, body []byte) (io.ReadCloser, err
 	return response.Body, nil
 }
 
+// rest implements wire. A request here has a context of its own.
+func (w *httpWire) rest() {}
+
 // close implements wire.
 func (w *httpWire) close() { w.client.CloseIdleConnections() }
 
@@ -127,6 +183,9 @@ func (w *httpWire) send(ctx context.Context, method string, target *url.URL, bod
 	// Some servers answer nobody but git, and tell it by this name, which
 	// libgit2 takes too.
 	req.Header.Set("User-Agent", "git/2.0 ("+w.userAgent+")")
+	if method == http.MethodGet || w.place.can != nil {
+		req.Header.Set("Git-Protocol", "version=2")
+	}
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/x-"+uploadPack+"-request")
 		req.Header.Set("Accept", "application/x-"+uploadPack+"-result")
@@ -137,7 +196,7 @@ func (w *httpWire) send(ctx context.Context, method string, target *url.URL, bod
 	return w.client.Do(req)
 }
 
-func (w *httpWire) authenticated() bool { return w.trusted && w.credentials != nil }
+func (w *httpWire) authenticated() bool { return w.place.trusted && w.credentials != nil }
 
 // redirect returns where an answer points instead.
 func redirect(response *http.Response) (*url.URL, bool) {
@@ -159,7 +218,7 @@ func (w *httpWire) follow(from, to *url.URL) (*url.URL, error) {
 		return nil, fmt.Errorf("it redirects from https to %s://%s, where anyone on the way could change what is applied; that is not followed", to.Scheme, to.Host)
 	}
 	if !w.url.sameOrigin(to) {
-		w.trusted = false
+		w.place.trusted = false
 	}
 	return to, nil
 }
@@ -171,7 +230,8 @@ func (w *httpWire) check(response *http.Response, kind string) error {
 			code:          response.StatusCode,
 			from:          response.Request.URL.Scheme + "://" + response.Request.URL.Host,
 			authenticated: w.authenticated(),
-			lost:          !w.trusted && w.credentials != nil,
+			retryAfter:    retryAfter(response.Header.Get("Retry-After")),
+			lost:          !w.place.trusted && w.credentials != nil,
 		}
 	}
 	want := "application/x-" + uploadPack + "-" + kind
@@ -191,6 +251,24 @@ type statusError struct {
 	from          string // the server that sent it
 	authenticated bool   // credentials were sent
 	lost          bool   // credentials were not sent, because a redirect led elsewhere
+	// retryAfter is how long the server wants to be left alone, 0 if it does not say.
+	retryAfter time.Duration
+}
+
+// busy tells a server that is there but will not answer now.
+func (e *statusError) busy() bool {
+	return e.code == http.StatusTooManyRequests || e.code >= 500
+}
+
+// retryAfter reads the header Retry-After: seconds, or a date.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(max(0, min(seconds, maxRetryAfter))) * time.Second
+	}
+	if when, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(when))
+	}
+	return 0
 }
 
 func (e *statusError) Error() string {

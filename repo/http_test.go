@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,7 +93,7 @@ func TestRotatedCredentials(t *testing.T) {
 	r := open(t, server.URL("site"), "", func(o *Options) {
 		o.Credentials = func() (Credentials, bool, error) { return Credentials{"ann", password}, true, nil }
 	})
-	resolve(t, r)
+	want(t, r, resolve(t, r), one, "refs/heads/master", "1")
 	server.SetBasicAuth("ann", "new")
 	two := s.commit("two", file("2"))
 	resolveFails(t, r, "401", "not accepted")
@@ -119,7 +120,7 @@ func TestRedirectLosesCredentials(t *testing.T) {
 	if first.Log.Requests()[0].Password != secret {
 		t.Error("the first server got no credentials")
 	}
-	if second.Log.Count(gitserver.Fetch) != 1 {
+	if second.Log.Count(gitserver.Fetch) == 0 {
 		t.Error("the second server was not fetched from")
 	}
 	for _, request := range second.Log.Requests() {
@@ -368,6 +369,7 @@ func TestServerTrouble(t *testing.T) {
 			}
 			r := open(t, server.URL("site"), "", short)
 			rev := resolve(t, r)
+			want(t, r, rev, one, "refs/heads/master", "1")
 			two := s.commit("two", file(noise(100_000)))
 			server.Behave(test.behaviour)
 			resolveFails(t, r, server.URL("site"), test.says)
@@ -496,7 +498,8 @@ func TestProxy(t *testing.T) {
 		}
 		hasNoSecret(t, string(out))
 	}
-	if len(asked) != 2 || asked[0] != "git.example.com" {
+	asked = slices.Compact(asked)
+	if !slices.Equal(asked, []string{"git.example.com"}) {
 		t.Errorf("the proxy was asked for %v", asked)
 	}
 }

@@ -129,8 +129,8 @@ func checkFormat(common string) error {
 }
 
 // refs implements source.
-func (l *local) refs(ctx context.Context) (refs, error) {
-	out := refs{branches: map[string]plumbing.Hash{}, tags: map[string]tag{}}
+func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
+	out := newRefs(scope{all: true})
 	all, err := l.storage.IterReferences()
 	if err != nil {
 		return refs{}, err
@@ -223,9 +223,6 @@ func (l *local) objects(_ context.Context, sel selection) (objects, error) {
 	}
 	return l.disk, nil
 }
-
-// close implements source. Files are opened for each read.
-func (l *local) close() {}
 
 // diskObjects are the objects of a repository on disk, and of those it borrows
 // from (objects/info/alternates, which git clone --shared and --reference

@@ -45,7 +45,7 @@ func TestWritePack(t *testing.T) {
 	s.tag(true, "v1")
 	l, err := openLocal(s.Bare)
 	must(t, err)
-	listed, err := l.refs(t.Context())
+	listed, err := l.refs(t.Context(), scope{all: true})
 	must(t, err)
 	commit, err := readCommit(l.disk, listed.branches["master"])
 	must(t, err)

@@ -16,12 +16,18 @@ const maxListed = 10
 
 // refs are what a repository has to choose from.
 type refs struct {
+	// of is what was asked for; there may be more in the repository.
+	of       scope
 	branches map[string]plumbing.Hash // without refs/heads/
 	tags     map[string]tag           // without refs/tags/
 	// head is the branch that HEAD points at, empty if it points at a commit or
 	// the server does not tell. headCommit is zero if HEAD leads nowhere.
 	head       string
 	headCommit plumbing.Hash
+}
+
+func newRefs(of scope) refs {
+	return refs{of: of, branches: map[string]plumbing.Hash{}, tags: map[string]tag{}}
 }
 
 // tag is what a tag points at. For a light tag tip and commit are the same; for
@@ -32,24 +38,18 @@ type tag struct {
 	commit plumbing.Hash
 }
 
-// advertised reads the refs of a server's answer.
+// advertised reads the refs of a server's greeting in protocol v0.
 func advertised(adv *packp.AdvRefs) refs {
-	out := refs{branches: map[string]plumbing.Hash{}, tags: map[string]tag{}}
+	out := newRefs(scope{all: true})
 	for name, hash := range adv.References {
-		ref := plumbing.ReferenceName(name)
-		switch {
-		case ref.IsBranch():
-			out.branches[ref.Short()] = hash
-		case ref.IsTag():
-			t := tag{tip: hash, commit: hash}
-			if peeled, ok := adv.Peeled[name]; ok {
-				t.commit = peeled
-			}
-			out.tags[ref.Short()] = t
+		t := tag{tip: hash, commit: hash}
+		if peeled, ok := adv.Peeled[name]; ok {
+			t.commit = peeled
 		}
+		out.add(plumbing.ReferenceName(name), t, "")
 	}
 	if adv.Head != nil {
-		out.headCommit = *adv.Head
+		out.add(plumbing.HEAD, tag{tip: *adv.Head}, "")
 	}
 	for _, link := range adv.Capabilities.Get(capability.SymRef) {
 		from, to, _ := strings.Cut(link, ":")
@@ -58,6 +58,24 @@ func advertised(adv *packp.AdvRefs) refs {
 		}
 	}
 	return out
+}
+
+// add notes a ref, and what it is a link to, if it is one. Refs that are neither
+// HEAD nor a branch nor a tag are left out.
+func (r *refs) add(name plumbing.ReferenceName, t tag, link plumbing.ReferenceName) {
+	switch {
+	case name == plumbing.HEAD:
+		r.headCommit = t.tip
+		if link.IsBranch() {
+			// Where only HEAD was asked for, this is all that is heard of its branch.
+			r.head = link.Short()
+			r.branches[r.head] = t.tip
+		}
+	case name.IsBranch():
+		r.branches[name.Short()] = t.tip
+	case name.IsTag():
+		r.tags[name.Short()] = t
+	}
 }
 
 // tips returns everything that a branch, a tag or HEAD points at.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -35,7 +37,8 @@ type Options struct {
 	// a passphrase, and the host keys that are trusted.
 	SSHKeyFile, SSHKnownHostsFile string
 
-	// Timeout bounds one Resolve; 0 is no bound but the context's.
+	// Timeout bounds one Resolve, and each fetch of what files are needed of it; 0
+	// is no bound but the context's.
 	Timeout time.Duration
 	// UserAgent names the program to servers, "kubesync" if empty.
 	UserAgent string
@@ -50,8 +53,10 @@ type Repo struct {
 
 	current *snapshot // nil before the first success
 	latest  latest
+	// line is the way to the server, which the files that were handed out use too.
+	line line
 	// sent are the credentials of the last poll, to keep them out of messages.
-	sent *Credentials
+	sent atomic.Pointer[Credentials]
 	// masterSynced and saidDefault belong to the rule for the default branch.
 	masterSynced bool
 	saidDefault  string
@@ -62,9 +67,8 @@ type snapshot struct {
 	revision Revision
 	commit   *object.Commit
 	objects  objects
-	// refs are what a checkout's .git shows: the tags at the commit and the
-	// branch.
-	refs map[plumbing.ReferenceName]plumbing.Hash
+	// tags are those at the commit, nil until somebody asks.
+	tags map[string]tag
 	// packed are the objects as a checkout needs them; nil until there is one.
 	packed *pack
 }
@@ -87,7 +91,7 @@ func New(o Options) (*Repo, error) {
 	if o.UserAgent == "" {
 		o.UserAgent = "kubesync"
 	}
-	r := &Repo{options: o, masterSynced: o.MasterSynced}
+	r := &Repo{options: o, masterSynced: o.MasterSynced, line: newLine()}
 	if o.Version.mode == modeSemver {
 		within, err := semver.NewConstraint(o.Version.arg)
 		if err != nil {
@@ -103,11 +107,8 @@ func New(o Options) (*Repo, error) {
 // After an error the last revision that was returned is still the current one,
 // for Files and Checkout.
 func (r *Repo) Resolve(ctx context.Context) (Revision, error) {
-	if r.options.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
 	var err error
 	if r.options.Version.IsWorktree() {
 		err = r.resolveWorktree(ctx)
@@ -120,6 +121,14 @@ func (r *Repo) Resolve(ctx context.Context) (Revision, error) {
 	return r.current.revision, nil
 }
 
+// bounded bounds a context by the time that one fetch may take.
+func (r *Repo) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.options.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, r.options.Timeout, errTimeout)
+}
+
 // MasterSynced tells whether branch master was ever resolved as the default
 // branch. Kept by the caller and given back as Options.MasterSynced, it keeps a
 // restarted daemon from following another branch when master is deleted.
@@ -129,12 +138,27 @@ func (r *Repo) MasterSynced() bool { return r.masterSynced }
 // fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and fs.ReadLinkFS, and its fs.FileInfo
 // interface{ Hash() string }. It follows symlinks inside the repository, can be
 // read by many goroutines, and stays valid when the Repo moves on.
-func (r *Repo) Files(_ context.Context, rev Revision) (fs.FS, error) {
+//
+// Files of a server may be fetched only when they are read, each in a request of
+// its own and only while ctx lasts. Who knows what will be read says so before:
+//
+//	interface {
+//		// Fetch gets, in one request, what is not held of the content of these
+//		// files and symlinks and of the lists of these directories. Names of
+//		// nothing are skipped.
+//		Fetch(ctx context.Context, names ...string) error
+//		// FetchBelow gets the lists of a directory and of all below it.
+//		FetchBelow(ctx context.Context, dir string) error
+//	}
+//
+// What ReadDir and fs.WalkDir do needs lists only. A FileInfo's Size is that of the
+// content, which it fetches where it is not held; it is -1 if that fails.
+func (r *Repo) Files(ctx context.Context, rev Revision) (fs.FS, error) {
 	s, err := r.held(rev)
 	if err != nil {
 		return nil, err
 	}
-	return &files{from: s.objects, root: s.commit.TreeHash, when: s.revision.Committed}, nil
+	return newFiles(ctx, s.objects, s.commit.TreeHash, s.revision.Committed), nil
 }
 
 // Checkout makes dir hold exactly the current revision: its files, and a .git as
@@ -148,10 +172,10 @@ func (r *Repo) Checkout(ctx context.Context, rev Revision, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.pack(ctx); err != nil {
+	if err := r.pack(ctx, s); err != nil {
 		return fmt.Errorf("check out %s of %s: %w", rev.Short(), r.options.URL, err)
 	}
-	err = checkout(ctx, dir, dotGit{commit: s.commit, objects: s.packed, origin: r.options.URL, refs: s.refs})
+	err = checkout(ctx, dir, dotGit{commit: s.commit, objects: s.packed, origin: r.options.URL, refs: s.checkoutRefs()})
 	if err != nil {
 		return fmt.Errorf("check out %s of %s to %s: %w", rev.Short(), r.options.URL, dir, err)
 	}
@@ -165,34 +189,122 @@ func (r *Repo) held(rev Revision) (*snapshot, error) {
 	return r.current, nil
 }
 
-// pack makes the pack for checkouts. What came from a server is one.
-func (s *snapshot) pack(ctx context.Context) error {
+// pack makes the pack for checkouts. What came from a server as one is one.
+func (r *Repo) pack(ctx context.Context, s *snapshot) error {
 	if s.packed != nil {
 		return nil
 	}
-	if p, ok := s.objects.(*pack); ok {
-		s.packed = p
-		return nil
+	if s.tags == nil && r.line.server != nil {
+		err := r.reach(ctx, func(ctx context.Context, from speaker) error {
+			listed, err := from.refs(ctx, scope{tags: true})
+			if err == nil {
+				s.note(listed)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	var tags []plumbing.Hash
-	for _, tip := range s.refs {
-		tags = append(tags, tip)
+	for _, t := range s.tags {
+		tags = append(tags, t.tip)
 	}
-	packed, err := packCommit(ctx, s.objects, s.commit, tags)
-	if err == nil {
-		s.packed = packed
+	var err error
+	switch o := s.objects.(type) {
+	case *pack:
+		s.packed = o
+	case *store:
+		s.packed, err = o.complete(ctx, s.commit, tags)
+	default:
+		s.packed, err = packCommit(ctx, o, s.commit, heldOf(o, tags))
 	}
 	return err
 }
 
+// note remembers which tags are at the commit, if a listing can tell.
+func (s *snapshot) note(listed refs) {
+	if !listed.of.listsTags() {
+		return
+	}
+	s.tags = map[string]tag{}
+	for name, t := range listed.tags {
+		if t.commit == s.commit.Hash {
+			s.tags[name] = t
+		}
+	}
+}
+
+// checkoutRefs are the refs that lead to the commit, for a checkout's .git.
+func (s *snapshot) checkoutRefs() map[plumbing.ReferenceName]plumbing.Hash {
+	out := map[plumbing.ReferenceName]plumbing.Hash{}
+	for name, t := range s.tags {
+		if s.packed.has(t.tip) {
+			out[plumbing.NewTagReferenceName(name)] = t.tip
+		}
+	}
+	if branch, ok := strings.CutPrefix(s.revision.Ref, "refs/heads/"); ok {
+		out[plumbing.NewRemoteReferenceName("origin", branch)] = s.commit.Hash
+	}
+	return out
+}
+
 // resolve polls a server or a repository on disk.
 func (r *Repo) resolve(ctx context.Context) error {
-	from, err := r.open()
+	if r.options.URL.IsFile() {
+		from, err := openLocal(r.options.URL.path)
+		if err != nil {
+			return err
+		}
+		return r.resolveFrom(ctx, from)
+	}
+	done, err := r.line.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer from.close()
-	return r.resolveFrom(ctx, from)
+	defer done()
+	from, err := r.dial()
+	if err != nil {
+		return err
+	}
+	r.line.use(from)
+	err = r.resolveFrom(ctx, from)
+	r.line.heed(err)
+	return err
+}
+
+// reach is a store's way to the server.
+func (r *Repo) reach(ctx context.Context, do func(context.Context, speaker) error) error {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	err := r.lend(ctx, do)
+	if err != nil {
+		return r.explain(ctx, err)
+	}
+	return nil
+}
+
+func (r *Repo) lend(ctx context.Context, do func(context.Context, speaker) error) error {
+	done, err := r.line.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	from := r.line.server
+	if from.speaker == nil { // the last poll did not get far
+		if err := from.hello(ctx); err != nil {
+			r.line.heed(err)
+			return err
+		}
+	}
+	err = do(ctx, from.speaker)
+	if ctx.Err() == nil && (errors.Is(err, errCutOff) || errors.Is(err, io.EOF)) {
+		// The connection may have ended while it was idle.
+		from.close()
+		err = do(ctx, from.speaker)
+	}
+	r.line.heed(err)
+	return err
 }
 
 // resolveFrom polls a source. A ref that moves between the listing and the fetch
@@ -206,31 +318,56 @@ func (r *Repo) resolveFrom(ctx context.Context, from source) error {
 }
 
 func (r *Repo) poll(ctx context.Context, from source) error {
-	listed, err := from.refs(ctx)
+	listed, sel, err := r.look(ctx, from)
 	if err != nil {
 		return err
 	}
-	sel, err := r.choose(ctx, from, listed)
-	if err != nil {
-		return err
-	}
-	if r.current == nil || r.current.commit.Hash != sel.commit {
-		next, err := load(ctx, from, sel)
+	if r.current != nil && r.current.commit.Hash == sel.commit {
+		r.settle(ctx)
+	} else {
+		next, err := r.load(ctx, from, sel)
 		if err != nil {
 			return err
 		}
 		r.current = next
 	}
 	r.current.revision.Ref = sel.ref.String()
-	r.current.refs = checkoutRefs(r.current, listed)
+	r.current.note(listed)
 	if sel.ref == plumbing.Master && r.followsDefault() {
 		r.masterSynced = true
 	}
 	return nil
 }
 
-// load gets a selected commit. It is not taken before all of it is there.
-func load(ctx context.Context, from source, sel selection) (*snapshot, error) {
+// look lists what the version mode needs, and chooses. If that selects nothing,
+// everything is listed, to say what there is.
+func (r *Repo) look(ctx context.Context, from source) (refs, selection, error) {
+	listed, err := from.refs(ctx, r.scope())
+	if err != nil {
+		return refs{}, selection{}, err
+	}
+	sel, err := r.choose(ctx, from, listed)
+	var nothing *nothingError
+	if !errors.As(err, &nothing) || listed.of.all {
+		return listed, sel, err
+	}
+	if listed, err = from.refs(ctx, scope{all: true}); err != nil {
+		return refs{}, selection{}, err
+	}
+	sel, err = r.choose(ctx, from, listed)
+	return listed, sel, err
+}
+
+// settle lets go of what the revision before had: this one was used at least once.
+func (r *Repo) settle(ctx context.Context) {
+	if s, ok := r.current.objects.(*store); ok {
+		s.settle(ctx)
+	}
+}
+
+// load gets a selected commit. It is not taken before all of it is there, or, of a
+// store, all that is to be there at first.
+func (r *Repo) load(ctx context.Context, from source, sel selection) (*snapshot, error) {
 	objects, err := from.objects(ctx, sel)
 	if err != nil {
 		return nil, err
@@ -239,26 +376,20 @@ func load(ctx context.Context, from source, sel selection) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, fetched := objects.(*pack); fetched {
-		if err := whole(ctx, objects, commit); err != nil {
+	switch o := objects.(type) {
+	case *pack:
+		if err := whole(ctx, o, commit); err != nil {
 			return nil, err
+		}
+	case *store:
+		o.reach = r.reach
+		if r.current != nil {
+			if older, ok := r.current.objects.(*store); ok {
+				o.follow(ctx, older)
+			}
 		}
 	}
 	return &snapshot{revision: newRevision(commit, sel.ref.String()), commit: commit, objects: objects}, nil
-}
-
-// checkoutRefs are the refs that lead to a snapshot's commit.
-func checkoutRefs(s *snapshot, listed refs) map[plumbing.ReferenceName]plumbing.Hash {
-	out := map[plumbing.ReferenceName]plumbing.Hash{}
-	for name, t := range listed.tags {
-		if t.commit == s.commit.Hash && s.objects.has(t.tip) {
-			out[plumbing.NewTagReferenceName(name)] = t.tip
-		}
-	}
-	if branch, ok := strings.CutPrefix(s.revision.Ref, "refs/heads/"); ok {
-		out[plumbing.NewRemoteReferenceName("origin", branch)] = s.commit.Hash
-	}
-	return out
 }
 
 // followsDefault tells whether the version mode depends on the default branch.
@@ -354,28 +485,25 @@ func (r *Repo) resolveWorktree(ctx context.Context) error {
 	return nil
 }
 
-// open chooses the source by the URL.
-func (r *Repo) open() (source, error) {
+// dial prepares to speak to the server; nothing is sent yet.
+func (r *Repo) dial() (*server, error) {
 	o := r.options
-	switch o.URL.scheme {
-	case "file":
-		return openLocal(o.URL.path)
-	case "ssh":
-		return &server{agent: agent(o.UserAgent), wire: &sshWire{
-			url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile,
-		}}, nil
-	default:
-		credentials, err := r.credentials()
-		if err != nil {
-			return nil, err
-		}
-		r.sent = credentials
-		roots, err := readRoots(o.CAFile, o.CADir)
-		if err != nil {
-			return nil, err
-		}
-		return &server{agent: agent(o.UserAgent), wire: newHTTPWire(o.URL, o.UserAgent, credentials, roots)}, nil
+	out := &server{agent: agent(o.UserAgent), habits: &r.line.habits}
+	if o.URL.scheme == "ssh" {
+		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile}
+		return out, nil
 	}
+	credentials, err := r.credentials()
+	if err != nil {
+		return nil, err
+	}
+	r.sent.Store(credentials)
+	roots, err := readRoots(o.CAFile, o.CADir)
+	if err != nil {
+		return nil, err
+	}
+	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits)
+	return out, nil
 }
 
 // credentials returns what is to be sent now, nil for nothing. As in git the
@@ -404,8 +532,8 @@ func (r *Repo) secrets() []Credentials {
 	if own, ok := r.options.URL.Credentials(); ok {
 		out = append(out, own)
 	}
-	if r.sent != nil {
-		out = append(out, *r.sent)
+	if sent := r.sent.Load(); sent != nil {
+		out = append(out, *sent)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/test/gitserver"
@@ -23,7 +24,18 @@ var kinds = map[string]func(t *testing.T, branch string) (site, string, func(*Op
 		s := gitserver.Start(t, gitserver.WithoutFilter, gitserver.WithoutV2)
 		return newSite(t, s.Dir(), branch), s.URL("site"), func(*Options) {}
 	},
-	// This server hands out nothing but what refs point at.
+	// In version 0 this server hands out nothing but what refs point at.
+	"ssh, v0": func(t *testing.T, branch string) (site, string, func(*Options)) {
+		dir := t.TempDir()
+		site := newSite(t, dir, branch)
+		s := gitserver.StartSSH(t, dir)
+		s.WithoutV2()
+		return site, s.URL("site"), func(o *Options) { o.SSHKeyFile, o.SSHKnownHostsFile = s.KeyFile, s.KnownHostsFile }
+	},
+	"http, no filter": func(t *testing.T, branch string) (site, string, func(*Options)) {
+		s := gitserver.Start(t, gitserver.WithoutFilter)
+		return newSite(t, s.Dir(), branch), s.URL("site"), func(*Options) {}
+	},
 	"ssh": func(t *testing.T, branch string) (site, string, func(*Options)) {
 		dir := t.TempDir()
 		site := newSite(t, dir, branch)
@@ -295,7 +307,8 @@ func TestLatestFetchesOnlyNewHistory(t *testing.T) {
 			s.git("push", "--quiet", "origin", "master")
 			s.tag(true, "v1.0.0")
 			r := open(t, server.URL("site"), "tag:latest")
-			resolve(t, r)
+			first := resolve(t, r)
+			want(t, r, first, first.ID, "refs/tags/v1.0.0", "old")
 			server.Log.Reset()
 			s.commit("one more", file("new"))
 			rev := resolve(t, r)
@@ -355,22 +368,37 @@ func TestCurrentOnly(t *testing.T) {
 	}
 }
 
-// TestOldObjectsAreDropped looks whether the garbage collector may have them.
+// TestOldObjectsAreDropped looks whether the garbage collector may have them, once
+// the new revision was used.
 func TestOldObjectsAreDropped(t *testing.T) {
 	t.Parallel()
-	server := gitserver.Start(t)
-	s := newSite(t, server.Dir(), "master")
-	s.commit("one", file("1"))
-	r := open(t, server.URL("site"), "")
-	resolve(t, r)
-	must(t, r.Checkout(t.Context(), r.current.revision, t.TempDir()))
-	old := weak.Make(r.current.objects.(*pack))
-	s.commit("two", file("2"))
-	resolve(t, r)
-	runtime.GC()
-	if old.Value() != nil {
-		t.Error("the objects of the revision before are still there")
-	}
+	onEach(t, "master", func(t *testing.T, s site, url string, how func(*Options)) {
+		if strings.HasPrefix(url, "file:") {
+			return // nothing is held of these
+		}
+		first := s.commit("one", map[string]string{"dir/file": "1", "same": "same"})
+		r := open(t, url, "", how)
+		rev := resolve(t, r)
+		must(t, r.Checkout(t.Context(), rev, t.TempDir()))
+		old := weak.Make(r.current.packed)
+		s.commit("two", map[string]string{"dir/file": "2", "same": "same"})
+		two := resolve(t, r)
+		want(t, r, two, two.ID, "refs/heads/master", "2")
+		if got := content(t, r, two, "same"); got != "same" {
+			t.Errorf("got %q", got)
+		}
+		resolve(t, r)
+		runtime.GC()
+		if old.Value() != nil {
+			t.Error("the objects of the revision before are still there")
+		}
+		if r.current.objects.has(plumbing.NewHash(first)) {
+			t.Error("the commit before is still there")
+		}
+		if got := content(t, r, two, "same"); got != "same" {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -1,216 +1,136 @@
 package repo
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
-// wire carries git's pack protocol (gitprotocol-pack(5)) to a server and back.
+// wire carries git's protocol to a server and back, in whichever version the
+// server chooses.
 type wire interface {
-	// advertise asks what the repository has.
-	advertise(context.Context) (*packp.AdvRefs, error)
+	// greet begins a conversation and returns what the server says first. In
+	// version 2 that does not change, so it may be remembered from before.
+	greet(context.Context) (greeting, error)
+	// forget drops what greet remembered, so that the next one asks the server. It
+	// is false if there is nothing to drop.
+	forget() bool
 	// request sends what is wanted and returns the answer.
 	request(_ context.Context, body []byte) (io.ReadCloser, error)
-	// close ends the conversation.
+	// rest lets go of the context of the last request, which bounded it.
+	rest()
+	// close ends the conversation. Another request begins a new one.
 	close()
 }
 
-// server is the source that a git server is, in protocol version 0, which every
-// server speaks.
+// greeting is what a server says first.
+type greeting struct {
+	adv *packp.AdvRefs // its refs, in version 0
+	can capabilities   // what it knows to do, in version 2; else nil
+}
+
+// server is the source that a git server is.
 type server struct {
 	wire
 	agent string
-
-	listed refs
-	adv    *packp.AdvRefs
-	// full is the whole repository, where that had to be fetched during this
-	// poll; nil otherwise.
-	full *pack
+	// habits are what was learned of the server before; nil for nothing.
+	habits *habits
+	// speaker is the server in the version it speaks; nil before it was greeted.
+	speaker speaker
 }
 
-// refs implements source.
-func (s *server) refs(ctx context.Context) (refs, error) {
-	adv, err := s.advertise(ctx)
+// speaker is a server in one version of the protocol.
+type speaker interface {
+	refs(context.Context, scope) (refs, error)
+	history(_ context.Context, tips []tag, older history) (history, error)
+	objects(context.Context, selection) (objects, error)
+	// whole returns a commit with all its files.
+	whole(context.Context, tag) (*pack, error)
+}
+
+// habits are what a server turned out to do, which is not asked again.
+type habits struct {
+	// refused is how many of the filters it did not take.
+	refused int
+	// found is where a repository was found over http; nil if that has to be asked.
+	found *place
+}
+
+// hello greets the server, and speaks to it as it likes to from then on.
+func (s *server) hello(ctx context.Context) error {
+	said, err := s.greet(ctx)
 	if err != nil {
+		return err
+	}
+	if said.can == nil {
+		s.speaker = &v0{wire: s.wire, agent: s.agent, adv: said.adv, listed: advertised(said.adv)}
+		return nil
+	}
+	if format, told := said.can["object-format"]; told && format != sha1Format {
+		return fmt.Errorf("its objects are named by %s; only %s is known here", format, sha1Format)
+	}
+	if s.habits == nil {
+		s.habits = new(habits)
+	}
+	s.speaker = &v2{wire: s.wire, agent: s.agent, can: said.can, habits: s.habits}
+	return nil
+}
+
+// refs implements source. What is remembered of a server may be out of date, so an
+// answer that does not fit is a reason to greet it anew.
+func (s *server) refs(ctx context.Context, of scope) (refs, error) {
+	listed, err := s.ask(ctx, of)
+	if err != nil && unexpected(err) && s.forget() {
+		return s.ask(ctx, of)
+	}
+	return listed, err
+}
+
+func (s *server) ask(ctx context.Context, of scope) (refs, error) {
+	if err := s.hello(ctx); err != nil {
 		return refs{}, err
 	}
-	s.adv, s.listed = adv, advertised(adv)
-	return s.listed, nil
+	return s.speaker.refs(ctx, of)
 }
 
-// history implements source. A server that can filter sends bare commits; one
-// that cannot sends everything, of which the rest is thrown away.
+// unexpected tells whether an error may come from speaking to a server as it was.
+// A server that has enough, or nobody to answer, is not asked twice.
+func unexpected(err error) bool {
+	var status *statusError
+	if errors.As(err, &status) {
+		return !status.busy()
+	}
+	var said *saidError
+	return errors.As(err, &said) || errors.Is(err, errNotGit) || errors.Is(err, errCutOff)
+}
+
+// history implements source.
 func (s *server) history(ctx context.Context, tips []tag, older history) (history, error) {
-	req := s.newRequest(tips)
-	req.Haves = older.tips
-	filtered := s.can(capability.Filter)
-	if filtered {
-		req.Filter = "tree:0"
-		if err := req.Capabilities.Set(capability.Filter); err != nil {
-			return history{}, err
-		}
-	}
-	p, err := s.fetch(ctx, req)
-	if err != nil {
-		return history{}, err
-	}
-	if !filtered && len(req.Haves) == 0 {
-		s.full = p
-	}
-	got := newHistory(tips)
-	if err := p.addCommits(got); err != nil {
-		return history{}, err
-	}
-	shallow := map[plumbing.Hash]bool{}
-	for _, hash := range s.adv.Shallows {
-		shallow[hash] = true
-	}
-	return got.completed(older, shallow)
+	return s.speaker.history(ctx, tips, older)
 }
 
-// objects implements source: at depth 1, unless the commit is one that the
-// server does not hand out by its hash. Then there is only everything.
+// objects implements source.
 func (s *server) objects(ctx context.Context, sel selection) (objects, error) {
-	if s.full == nil && s.handsOut(sel.tip) {
-		req := s.newRequest([]tag{sel.tag})
-		if s.can(capability.Shallow) {
-			req.Depth = packp.DepthCommits(1)
-			if err := req.Capabilities.Set(capability.Shallow); err != nil {
-				return nil, err
-			}
-		}
-		p, err := s.fetch(ctx, req)
-		if errors.Is(err, errMoved) && !s.isTip(sel.tip) {
-			err = s.listed.noCommit(sel.tip.String())
-		}
-		if err != nil {
-			return nil, err
-		}
-		return p, nil
+	return s.speaker.objects(ctx, sel)
+}
+
+// only returns the commit that tip leads to out of a whole repository.
+func (r refs) only(ctx context.Context, full *pack, of tag) (*pack, error) {
+	if !full.has(of.tip) {
+		return nil, r.noCommit(of.tip.String())
 	}
-	if s.full == nil {
-		full, err := s.fetch(ctx, s.newRequest(s.listed.tips()))
-		if err != nil {
-			return nil, err
-		}
-		s.full = full
-	}
-	if !s.full.has(sel.tip) {
-		return nil, s.listed.noCommit(sel.tip.String())
-	}
-	commit, err := readCommit(s.full, sel.tip)
+	commit, err := readCommit(full, of.tip)
 	if err != nil {
 		return nil, err
 	}
-	p, err := packCommit(ctx, s.full, commit, s.listed.tagsOf(s.full, commit.Hash))
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (s *server) can(c capability.Capability) bool {
-	return s.adv.Capabilities.Supports(c)
-}
-
-// handsOut tells whether a server answers a request for that object: it does for
-// what a ref points at, and for more if it was told to.
-func (s *server) handsOut(tip plumbing.Hash) bool {
-	return s.can(capability.AllowReachableSHA1InWant) || s.isTip(tip)
-}
-
-// isTip tells whether a ref points there.
-func (s *server) isTip(tip plumbing.Hash) bool {
-	return slices.Contains(slices.Collect(maps.Values(s.adv.References)), tip) ||
-		(s.adv.Head != nil && *s.adv.Head == tip)
-}
-
-// newRequest asks for some tips and all that can be reached from them.
-func (s *server) newRequest(tips []tag) *packp.UploadPackRequest {
-	req := packp.NewUploadPackRequestFromCapabilities(s.adv.Capabilities)
-	for _, t := range tips {
-		req.Wants = append(req.Wants, t.tip)
-	}
-	// A thin pack leaves out objects that we are thought to have.
-	req.Capabilities.Delete(capability.ThinPack)
-	for _, c := range []capability.Capability{capability.IncludeTag, capability.NoProgress} {
-		if s.can(c) {
-			_ = req.Capabilities.Set(c) // fails only for those that take a value
-		}
-	}
-	if s.can(capability.Agent) {
-		_ = req.Capabilities.Set(capability.Agent, s.agent)
-	}
-	return req
-}
-
-// fetch sends a request and reads the pack that answers it.
-func (s *server) fetch(ctx context.Context, req *packp.UploadPackRequest) (*pack, error) {
-	if len(req.Wants) == 0 {
-		return nil, errors.New("the repository is empty")
-	}
-	body, err := encode(req)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.request(ctx, body)
-	if err != nil {
-		return nil, err
-	}
-	data, err := readPack(answer, req)
-	if err = errors.Join(err, answer.Close()); err != nil {
-		return nil, err
-	}
-	return newPack(ctx, data)
-}
-
-func encode(req *packp.UploadPackRequest) ([]byte, error) {
-	if err := req.Validate(); err != nil {
-		return nil, err
-	}
-	var body bytes.Buffer
-	if err := req.UploadRequest.Encode(&body); err != nil {
-		return nil, err
-	}
-	if err := req.UploadHaves.Encode(&body, false); err != nil {
-		return nil, err
-	}
-	if err := pktline.NewEncoder(&body).EncodeString("done\n"); err != nil {
-		return nil, err
-	}
-	return body.Bytes(), nil
-}
-
-// readPack reads an answer: what is shallow, what is in common, the pack.
-func readPack(answer io.ReadCloser, req *packp.UploadPackRequest) (*chunks, error) {
-	response := packp.NewUploadPackResponse(req)
-	if err := response.Decode(answer); err != nil {
-		return nil, serverError(err)
-	}
-	var packed io.Reader = response
-	switch {
-	case req.Capabilities.Supports(capability.Sideband64k):
-		packed = sideband.NewDemuxer(sideband.Sideband64k, response)
-	case req.Capabilities.Supports(capability.Sideband):
-		packed = sideband.NewDemuxer(sideband.Sideband, response)
-	}
-	data := new(chunks)
-	if _, err := io.Copy(data, packed); err != nil {
-		return nil, serverError(err)
-	}
-	return data, nil
+	return packCommit(ctx, full, commit, r.tagsOf(full, commit.Hash))
 }
 
 // serverError makes out what a server meant to say.
@@ -239,9 +159,36 @@ func agent(userAgent string) string {
 	return strings.Join(strings.Fields(userAgent), "/")
 }
 
-// decodeAdvertisement reads the list of refs. An empty repository is no error
+// service is what a smart http server says before everything else; in version 2
+// some do, some do not.
+const service = "001e# service=git-upload-pack\n0000"
+
+// readGreeting reads what a server says first. The reader goes on to be used for
+// what it says later, where that comes the same way.
+func readGreeting(in *bufio.Reader) (greeting, error) {
+	// No more is waited for than a server surely sends: one that has no refs in
+	// version 0 says no more than that, and waits.
+	start, _ := in.Peek(len(flushLine))
+	if string(start) != flushLine {
+		start, _ = in.Peek(len(versionLine))
+	}
+	if strings.HasPrefix(service, string(start)) {
+		if all, _ := in.Peek(len(service) + len(versionLine)); string(all) == service+versionLine {
+			_, _ = in.Discard(len(service)) // it was just looked at
+			start = all[len(service):]
+		}
+	}
+	if string(start) == versionLine {
+		can, err := readCapabilities(in)
+		return greeting{can: can}, err
+	}
+	adv, err := readAdvertisement(in)
+	return greeting{adv: adv}, err
+}
+
+// readAdvertisement reads the list of refs. An empty repository is no error
 // here: it has none.
-func decodeAdvertisement(r io.Reader) (*packp.AdvRefs, error) {
+func readAdvertisement(r io.Reader) (*packp.AdvRefs, error) {
 	adv := packp.NewAdvRefs()
 	err := adv.Decode(r)
 	if errors.Is(err, packp.ErrEmptyAdvRefs) {
@@ -251,4 +198,13 @@ func decodeAdvertisement(r io.Reader) (*packp.AdvRefs, error) {
 		return nil, serverError(err)
 	}
 	return adv, nil
+}
+
+// hashes returns the tips of tags.
+func hashes(of []tag) []plumbing.Hash {
+	out := make([]plumbing.Hash, 0, len(of))
+	for _, t := range of {
+		out = append(out, t.tip)
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -35,15 +36,15 @@ func (c *command) run(ctx context.Context, stdin []byte, args ...string) ([]byte
 	return cmd.Output()
 }
 
-func (c *command) advertise(ctx context.Context) (*packp.AdvRefs, error) {
+func (c *command) greet(ctx context.Context) (greeting, error) {
 	out, err := c.run(ctx, nil, "--http-backend-info-refs")
 	if err != nil {
-		return nil, err
+		return greeting{}, err
 	}
 	if c.advertised != nil {
 		c.advertised()
 	}
-	return decodeAdvertisement(bytes.NewReader(out))
+	return readGreeting(bufio.NewReader(bytes.NewReader(out)))
 }
 
 func (c *command) request(ctx context.Context, body []byte) (io.ReadCloser, error) {
@@ -55,6 +56,10 @@ func (c *command) request(ctx context.Context, body []byte) (io.ReadCloser, erro
 	}
 	return io.NopCloser(bytes.NewReader(out)), nil
 }
+
+func (c *command) forget() bool { return false }
+
+func (c *command) rest() {}
 
 func (c *command) close() {}
 

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -33,47 +34,84 @@ type sshWire struct {
 	knownHosts string
 
 	client *ssh.Client
-	stop   func() bool // ends the watch over the context
-	run    *sshRun     // upload-pack that has listed its refs and waits; nil if none
+	stop   func() bool // ends the watch over the context; nil if there is none
+	run    *sshRun     // upload-pack that waits for a request; nil if none
 }
 
-// advertise implements wire. The connection is made once a poll; each
-// conversation is a process of its own on the server.
-func (w *sshWire) advertise(ctx context.Context) (*packp.AdvRefs, error) {
-	if w.client == nil {
+// greet implements wire. The connection is made once; in version 0 each
+// conversation is a process of its own on the server, in version 2 one process
+// answers many requests.
+func (w *sshWire) greet(ctx context.Context) (greeting, error) {
+	if w.run != nil && w.run.said.can != nil && w.watch(ctx) {
+		return w.run.said, nil
+	}
+	if w.client == nil || !w.watch(ctx) {
+		w.close()
 		if err := w.connect(ctx); err != nil {
-			return nil, err
+			return greeting{}, err
 		}
 	}
 	w.run.close()
-	run, adv, err := w.start()
+	run, err := w.start()
+	if err != nil {
+		w.run = nil
+		return greeting{}, err
+	}
 	w.run = run
-	return adv, err
+	return run.said, nil
 }
+
+// forget implements wire: a process is always greeted.
+func (w *sshWire) forget() bool { return false }
 
 // request implements wire.
 func (w *sshWire) request(ctx context.Context, body []byte) (io.ReadCloser, error) {
-	if w.run == nil {
-		if _, err := w.advertise(ctx); err != nil {
+	if w.run == nil || !w.watch(ctx) {
+		if _, err := w.greet(ctx); err != nil {
 			return nil, err
 		}
 	}
 	run := w.run
-	w.run = nil
+	if run.said.can == nil {
+		w.run = nil // it answers once
+	}
 	if _, err := run.stdin.Write(body); err != nil {
-		run.close()
+		w.close()
 		return nil, err
 	}
+	if run.said.can != nil {
+		return io.NopCloser(run.out), nil
+	}
 	return run, nil
+}
+
+// rest implements wire.
+func (w *sshWire) rest() {
+	if w.stop != nil && w.stop() {
+		w.stop = nil // else the connection is gone, which the next request finds out
+	}
 }
 
 // close implements wire.
 func (w *sshWire) close() {
 	w.run.close()
+	w.run = nil
 	if w.client != nil {
-		w.stop()
+		w.rest()
 		_ = w.client.Close()
+		w.client, w.stop = nil, nil
 	}
+}
+
+// watch makes the connection end with a context, in the place of the one before. It
+// is false if that one has ended it.
+func (w *sshWire) watch(ctx context.Context) bool {
+	if w.client == nil || w.stop != nil && !w.stop() {
+		return false
+	}
+	client := w.client
+	w.stop = context.AfterFunc(ctx, func() { _ = client.Close() })
+	return true
 }
 
 // connect logs in. From then on the connection is cut when the context ends,
@@ -165,44 +203,56 @@ func readKey(file string) (ssh.Signer, error) {
 type sshRun struct {
 	session *ssh.Session
 	stdin   io.WriteCloser
-	io.Reader
-	said *said
+	out     *bufio.Reader
+	errors  *said
+	said    greeting
 }
 
-// start runs upload-pack and reads the refs it begins with.
-func (w *sshWire) start() (_ *sshRun, _ *packp.AdvRefs, err error) {
+// start runs upload-pack and reads what it begins with. Version 2 is asked for by
+// a variable, which servers may leave aside, and then speak version 0.
+func (w *sshWire) start() (_ *sshRun, err error) {
 	session, err := w.client.NewSession()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	run := &sshRun{session: session, said: new(said)}
+	run := &sshRun{session: session, errors: new(said)}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	session.Stderr = run.said
+	session.Stderr = run.errors
 	if run.stdin, err = session.StdinPipe(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if run.Reader, err = session.StdoutPipe(); err != nil {
-		return nil, nil, err
+	out, err := session.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	run.out = bufio.NewReader(out)
+	// As OpenSSH does, without waiting for what the server thinks of it.
+	variable := ssh.Marshal(struct{ Name, Value string }{"GIT_PROTOCOL", "version=2"})
+	if _, err := session.SendRequest("env", false, variable); err != nil {
+		return nil, err
 	}
 	if err := session.Start(uploadPack + " " + shellQuote(w.path())); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	adv, err := decodeAdvertisement(run)
+	run.said, err = readGreeting(run.out)
 	if errors.Is(err, packp.ErrEmptyInput) {
 		// It refused and said why on its error output, which is all there once
 		// the process is gone.
 		_ = session.Wait()
-		err = &saidError{run.said.String()}
+		err = &saidError{run.errors.String()}
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return run, adv, nil
+	return run, nil
 }
+
+// Read implements io.Reader.
+func (r *sshRun) Read(p []byte) (int, error) { return r.out.Read(p) }
 
 // path is the repository's path as git asks for it: ~user is the server's shell's
 // to expand, and only without a slash before it.
