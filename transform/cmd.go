@@ -240,7 +240,7 @@ func (t *Transform) collect(ctx context.Context, where *workspace) (map[string]c
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if size += bytes; size > maxOutput {
+		if size += bytes.Size(); size > maxOutput {
 			return nil, nil, fmt.Errorf("the manifests in it are larger than %d MiB", maxOutput>>20)
 		}
 		data, err := file.read()

@@ -13,7 +13,9 @@
 //
 // The result is an [io/fs.FS] that holds exactly the manifests. What comes
 // straight from git is read when it is asked for, and its FileInfo keeps the
-// hash that git knows it by; what CMD or kustomize made is held in memory and
+// hash that git knows it by (before that, the files that are picked, or that a
+// kustomization refers to, are fetched together, if the revision's files have to
+// be); what CMD or kustomize made is held in memory and
 // hashed the same way, so equal content always has the equal hash.
 //
 // # CMD has no shell

@@ -23,10 +23,18 @@ type fileSet struct {
 // content is where the bytes of one file come from.
 type content interface {
 	read() ([]byte, error)
-	// describe returns the size in bytes and the hash git would know the content
-	// by, in hex; the hash is empty if the source knows none.
-	describe() (size int64, hash string, err error)
+	// describe returns what knows the size in bytes, and the hash git would know the
+	// content by, in hex; the hash is empty if the source knows none. The size is
+	// asked for last: git cannot tell it of content that is not there yet.
+	describe() (sized, string, error)
 }
+
+type sized interface{ Size() int64 }
+
+// bytesSize is the size of something that is held.
+type bytesSize int64
+
+func (s bytesSize) Size() int64 { return int64(s) }
 
 // newFileSet makes a file system of files keyed by their paths. A path that is
 // also the directory of another one is not supported.
@@ -95,7 +103,7 @@ func (s *fileSet) Stat(name string) (fs.FileInfo, error) { return s.stat("stat",
 
 func (s *fileSet) stat(op, name string) (fs.FileInfo, error) {
 	if _, ok := s.dirs[name]; ok {
-		return fileInfo{name: path.Base(name), mode: fs.ModeDir | 0o555}, nil
+		return fileInfo{name: path.Base(name), mode: fs.ModeDir | 0o555, sized: bytesSize(0)}, nil
 	}
 	file, ok := s.files[name]
 	if !ok {
@@ -105,7 +113,7 @@ func (s *fileSet) stat(op, name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return fileInfo{name: path.Base(name), mode: 0o444, size: size, hash: hash}, nil
+	return fileInfo{name: path.Base(name), mode: 0o444, sized: size, hash: hash}, nil
 }
 
 // missing is the error for a name that is no file.
@@ -156,12 +164,11 @@ func (e dirEntry) String() string             { return fs.FormatDirEntry(e) }
 type fileInfo struct {
 	name string
 	mode fs.FileMode
-	size int64
+	sized
 	hash string
 }
 
 func (i fileInfo) Name() string       { return i.name }
-func (i fileInfo) Size() int64        { return i.size }
 func (i fileInfo) Mode() fs.FileMode  { return i.mode }
 func (i fileInfo) ModTime() time.Time { return time.Time{} }
 func (i fileInfo) IsDir() bool        { return i.mode.IsDir() }
@@ -211,16 +218,16 @@ type sourceFile struct {
 
 func (f sourceFile) read() ([]byte, error) { return f.tree.readFile(f.resolved) }
 
-func (f sourceFile) describe() (int64, string, error) {
+func (f sourceFile) describe() (sized, string, error) {
 	info, err := fs.Lstat(f.tree.fsys, f.resolved)
 	if err != nil {
-		return 0, "", err
+		return nil, "", err
 	}
 	hash := ""
 	if hashed, ok := info.(interface{ Hash() string }); ok {
 		hash = hashed.Hash()
 	}
-	return info.Size(), hash, nil
+	return info, hash, nil
 }
 
 // madeFile is a file that CMD or kustomize made, held in memory.
@@ -234,4 +241,4 @@ func newMadeFile(data []byte) madeFile {
 }
 
 func (f madeFile) read() ([]byte, error)            { return slices.Clone(f.data), nil }
-func (f madeFile) describe() (int64, string, error) { return int64(len(f.data)), f.hash, nil }
+func (f madeFile) describe() (sized, string, error) { return bytesSize(len(f.data)), f.hash, nil }

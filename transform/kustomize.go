@@ -61,6 +61,9 @@ type document struct {
 // kustomize builds the kustomization in a directory, given by its resolved name. The
 // helper's warnings come back as notes.
 func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) (map[string]content, []string, error) {
+	if err := from.fetchKustomization(ctx, path.Join(dir, file)); err != nil {
+		return nil, nil, err
+	}
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	out := &output{log: t.options.Log}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,9 +29,14 @@ type directory struct {
 
 // find returns the manifests below dir, keyed by their path; the value is the
 // resolved name in the tree.
-func (f *finder) find(dir directory) (map[string]string, error) {
+func (f *finder) find(ctx context.Context, dir directory) (map[string]string, error) {
 	found := map[string]string{}
-	if err := f.walk(dir, nil, found); err != nil {
+	if f.recursive {
+		if err := f.tree.fetchBelow(ctx, dir.resolved); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.walk(ctx, dir, nil, found); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -38,13 +44,16 @@ func (f *finder) find(dir directory) (map[string]string, error) {
 
 // walk adds the manifests of dir to found. above holds the directories that lead
 // here, by their resolved names, to notice a link back to one of them.
-func (f *finder) walk(dir directory, above []string, found map[string]string) error {
+func (f *finder) walk(ctx context.Context, dir directory, above []string, found map[string]string) error {
 	entries, err := fs.ReadDir(f.tree.fsys, dir.resolved)
 	if err != nil {
 		return fmt.Errorf("read directory %s: %w%s", dir.name, err, f.advice())
 	}
 	if f.seen += len(entries); f.seen > maxEntries {
 		return fmt.Errorf("more than %d entries below %s: use YMLDIR or %s to narrow it down", maxEntries, dir.name, ignoreFile)
+	}
+	if err := f.tree.fetch(ctx, f.links(dir, entries)...); err != nil {
+		return err
 	}
 	above = append(above, dir.resolved)
 	for _, entry := range entries {
@@ -54,12 +63,12 @@ func (f *finder) walk(dir directory, above []string, found map[string]string) er
 		child := directory{path.Join(dir.name, entry.Name()), path.Join(dir.resolved, entry.Name())}
 		mode := entry.Type()
 		if mode&fs.ModeSymlink != 0 {
-			child, mode, err = f.follow(child)
+			child, mode, err = f.follow(ctx, child)
 			if err != nil {
 				return err
 			}
 		}
-		if err := f.add(child, mode, above, found); err != nil {
+		if err := f.add(ctx, child, mode, above, found); err != nil {
 			return err
 		}
 	}
@@ -67,7 +76,7 @@ func (f *finder) walk(dir directory, above []string, found map[string]string) er
 }
 
 // add puts a manifest into found, or what is below a directory.
-func (f *finder) add(child directory, mode fs.FileMode, above []string, found map[string]string) error {
+func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, above []string, found map[string]string) error {
 	switch {
 	case mode&fs.ModeSymlink != 0 || f.ignore.ignores(child.name, mode.IsDir()):
 		return nil
@@ -80,7 +89,7 @@ func (f *finder) add(child directory, mode fs.FileMode, above []string, found ma
 				return fmt.Errorf("symbolic link %s leads back to the directory %s that it is in: the links go in a circle%s", child.name, dir, f.advice())
 			}
 		}
-		return f.walk(child, above, found)
+		return f.walk(ctx, child, above, found)
 	case !isManifest(child.name):
 		return nil
 	case !mode.IsRegular():
@@ -93,11 +102,11 @@ func (f *finder) add(child directory, mode fs.FileMode, above []string, found ma
 // follow resolves a symbolic link. What it leads to comes back with its mode; the
 // mode stays that of a link if it is none of our business: a link that is
 // ignored, that cannot lead to a manifest, or to nothing and is not named like one.
-func (f *finder) follow(link directory) (directory, fs.FileMode, error) {
-	wanted := isManifest(link.name)
-	if !wanted && !f.recursive || f.ignore.ignores(link.name, false) {
+func (f *finder) follow(ctx context.Context, link directory) (directory, fs.FileMode, error) {
+	if !f.follows(link) {
 		return link, fs.ModeSymlink, nil
 	}
+	wanted := isManifest(link.name)
 	resolved, info, err := f.tree.stat(link.resolved)
 	if errors.Is(err, fs.ErrNotExist) && !wanted {
 		return link, fs.ModeSymlink, nil
@@ -109,7 +118,27 @@ func (f *finder) follow(link directory) (directory, fs.FileMode, error) {
 		}
 		return link, 0, fmt.Errorf("%w%s", err, f.advice())
 	}
-	return directory{link.name, resolved}, info.Mode().Type(), nil
+	if info.IsDir() && f.recursive {
+		err = f.tree.fetchBelow(ctx, resolved)
+	}
+	return directory{link.name, resolved}, info.Mode().Type(), err
+}
+
+// follows tells whether it is of interest where a symbolic link leads.
+func (f *finder) follows(link directory) bool {
+	return (isManifest(link.name) || f.recursive) && !f.ignore.ignores(link.name, false)
+}
+
+// links returns the symbolic links in a directory that are followed.
+func (f *finder) links(dir directory, entries []fs.DirEntry) []string {
+	var names []string
+	for _, entry := range entries {
+		link := directory{path.Join(dir.name, entry.Name()), path.Join(dir.resolved, entry.Name())}
+		if entry.Type()&fs.ModeSymlink != 0 && !strings.HasPrefix(entry.Name(), ".") && f.follows(link) {
+			names = append(names, link.resolved)
+		}
+	}
+	return names
 }
 
 // advice is what can be done about an entry that is in the way.

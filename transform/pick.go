@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -32,6 +34,9 @@ func ParseDir(text string) (string, error) {
 func (t *Transform) pick(ctx context.Context, repo tree) (Result, error) {
 	source, err := t.choose(repo)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := repo.fetch(ctx, ignoreFile, source.Dir); err != nil {
 		return Result{}, err
 	}
 	ignore, err := readIgnore(repo)
@@ -88,8 +93,11 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 		return t.kustomize(ctx, from, resolved, file)
 	}
 	finder := finder{tree: from, ignore: ignore, recursive: t.options.Recursive}
-	found, err := finder.find(dir)
+	found, err := finder.find(ctx, dir)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := from.fetch(ctx, slices.Collect(maps.Values(found))...); err != nil {
 		return nil, nil, err
 	}
 	files := make(map[string]content, len(found))
