@@ -108,6 +108,10 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 		return nil, 0
 	}
 	defer s.end(d)
+	if s.homeless(id) {
+		s.wake() // the sync will park it, or wait for its Namespace
+		return nil, 0
+	}
 	live, there, entries, err := s.lookClosely(ctx, id)
 	if err != nil {
 		drifted := Drift{Repo: s.options.Name, ID: id, What: missing.String(), Err: err}
@@ -133,8 +137,9 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	}
 	drifted := s.told(id, known)
 	if err := s.putBack(ctx, d, o); err != nil {
-		if homeless(err) {
-			s.wake() // the sync will park it
+		if homeless(err) { // since a moment ago
+			s.wake()
+			return nil, 0
 		}
 		drifted.Err = err
 		return &drifted, 0
@@ -144,6 +149,19 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	drifted.Corrected = true
 	drifted.Retry, drifted.Fight = d.fight.corrected(time.Now())
 	return &drifted, 0
+}
+
+// homeless tells whether an object's Namespace is not there, or is being deleted.
+func (s *Set) homeless(id ID) bool {
+	w := s.cluster.watched()
+	if id.Namespace == "" || w == nil {
+		return false
+	}
+	if current, _, _ := w.namespaces.State(); !current {
+		return false
+	}
+	ns, there := w.namespaces.Get(id.Namespace)
+	return !there || ns.terminating
 }
 
 // putBack applies an object as git has it, on the terms of the last plan.
