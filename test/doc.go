@@ -50,6 +50,15 @@
 //		makes a cluster the one that kubectl and the conditions talk to.
 //	apiserver stop|start|freeze|thaw
 //		an outage: connections refused, or accepted and never answered.
+//	apiproxy start [NAME]
+//		a way to the API server that can be made to fail, for whoever uses the
+//		kubeconfig $NAME (proxy by default), as the administrator:
+//		kubesync start KUBECONFIG=$proxy.
+//	apiproxy down|up|cut|normal [NAME]
+//	apiproxy fail CODE PATTERN [NAME] · hold PATTERN [NAME]
+//		down refuses connections and cuts those that there are, which is all that cut
+//		does. Requests whose METHOD PATH?QUERY matches are answered with an error, or
+//		done and not answered, until normal.
 //	account NAMESPACE/NAME [CLUSTERROLE…]
 //		makes a ServiceAccount with these roles in all namespaces and sets
 //		$kubeconfig_NAME (- becomes _). The administrator that KUBECONFIG is for

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kubesync/kubesync/test/apiproxy"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 )
@@ -86,6 +87,7 @@ type scenario struct {
 	http     map[string]*gitserver.Server
 	ssh      map[string]*gitserver.SSHServer
 	web      map[string]*webServer
+	proxies  map[string]*apiproxy.Proxy
 	clusters map[string]*testCluster
 	current  *testCluster
 	daemons  map[string]*daemon
@@ -107,7 +109,7 @@ func setup(env *testscript.Env, programs string) error {
 		t: t, work: env.WorkDir,
 		config: map[string]string{"INTERVAL": "1s", "LISTEN": "off", "PROBE_LISTEN": "off"},
 		repos:  map[string]*gitserver.Repo{}, http: map[string]*gitserver.Server{}, ssh: map[string]*gitserver.SSHServer{},
-		web: map[string]*webServer{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
+		web: map[string]*webServer{}, proxies: map[string]*apiproxy.Proxy{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
 		secrets: map[string]bool{},
 	}
 	if race { // its programs would wait a second before they exit
@@ -142,6 +144,9 @@ func (s *scenario) end() {
 		s.daemons[name].end(s.t)
 	}
 	s.scanAtEnd()
+	for _, p := range s.proxies {
+		p.Close()
+	}
 	for _, c := range s.clusters {
 		if err := c.Close(); err != nil {
 			s.t.Error(err)
@@ -167,6 +172,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"cluster":     (*scenario).startCluster,
 		"use":         (*scenario).useCluster,
 		"apiserver":   (*scenario).apiServer,
+		"apiproxy":    (*scenario).apiProxy,
 		"account":     (*scenario).account,
 		"user":        (*scenario).user,
 		"gitserver":   (*scenario).gitServer,
