@@ -520,3 +520,86 @@ func TestNobodyAccepts(t *testing.T) {
 		})
 	}
 }
+
+// TestProxyTunnel goes through a proxy to https, which sees the host and no more. As
+// TestProxy, it runs itself.
+func TestProxyTunnel(t *testing.T) {
+	t.Parallel()
+	if target := os.Getenv("KUBESYNC_TEST_TUNNELLED"); target != "" {
+		r := open(t, target, "", with("ann", secret), func(o *Options) { o.CAFile = os.Getenv("KUBESYNC_TEST_CA") })
+		rev := resolve(t, r)
+		t.Log("read " + content(t, r, rev, "dir/file"))
+		return
+	}
+	server, _ := elsewhere(t, gitserver.WithTLS, gitserver.WithBasicAuth("ann", secret))
+	asked := make(chan *http.Request, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r
+		to, err := net.Dial("tcp", strings.TrimPrefix(server.Base(), "https://"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer func() { _ = to.Close() }()
+		from, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = from.Close() }()
+		_, _ = from.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+		go func() { _, _ = io.Copy(to, buffered) }()
+		_, _ = io.Copy(from, to)
+	}))
+	defer proxy.Close()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestProxyTunnel$", "-test.v")
+	// The server's certificate has this name.
+	cmd.Env = append(os.Environ(), "HTTPS_PROXY="+proxy.URL, "KUBESYNC_TEST_CA="+server.CAFile(), "KUBESYNC_TEST_TUNNELLED=https://kubernetes/site.git")
+	out, _ := cmd.CombinedOutput()
+	if !strings.Contains(string(out), "read elsewhere") {
+		t.Errorf("got %s", out)
+	}
+	hasNoSecret(t, string(out))
+	if r := <-asked; r.Method != http.MethodConnect || r.Host != "kubernetes:443" || r.Header.Get("Authorization") != "" {
+		t.Errorf("the proxy was asked to %s %s with %v", r.Method, r.Host, r.Header)
+	}
+}
+
+// TestRedirectRemembered tells a move for ever, which is asked about once, from one
+// for the time being.
+func TestRedirectRemembered(t *testing.T) {
+	t.Parallel()
+	for code, again := range map[int]int{http.StatusMovedPermanently: 0, http.StatusPermanentRedirect: 0, http.StatusFound: 1, http.StatusTemporaryRedirect: 1} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			t.Parallel()
+			second, hash := elsewhere(t)
+			first := gitserver.Start(t)
+			first.Behave(func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					http.Redirect(w, r, second.Base()+r.URL.RequestURI(), code)
+				})
+			})
+			r := open(t, first.URL("site"), "", with("ann", secret))
+			want(t, r, resolve(t, r), hash, "refs/heads/master", "elsewhere")
+			first.Log.Reset()
+			want(t, r, resolve(t, r), hash, "refs/heads/master", "elsewhere")
+			if got := first.Log.Count(); got != again {
+				t.Errorf("the first server was asked %d times", got)
+			}
+			for _, request := range second.Log.Requests() {
+				if request.User != "" || request.Password != "" {
+					t.Errorf("the second server was sent credentials with %s", request.Path)
+				}
+			}
+			// Gone from there, the first one is asked where it is now.
+			second.Behave(gitserver.Failing(http.StatusNotFound))
+			first.Log.Reset()
+			resolveFails(t, r, "404")
+			if first.Log.Count() != 1 {
+				t.Error("the first server was not asked again")
+			}
+			third, hash := elsewhere(t)
+			first.Behave(gitserver.RedirectTo(third.Base()))
+			want(t, r, resolve(t, r), hash, "refs/heads/master", "elsewhere")
+		})
+	}
+}

@@ -43,6 +43,9 @@ func newPack(ctx context.Context, data *chunks) (*pack, error) {
 	if err := verifyChecksum(data); err != nil {
 		return nil, err
 	}
+	if err := verifyCount(data); err != nil {
+		return nil, err
+	}
 	index, found := new(idxfile.Writer), new(commitFinder)
 	parser, err := packfile.NewParser(packfile.NewScanner(&contextReader{data.reader(), ctx}), index, found)
 	if err != nil {
@@ -74,6 +77,23 @@ func verifyChecksum(data *chunks) error {
 	}
 	if !bytes.Equal(h.Sum(nil), trailer[:]) {
 		return errCutOff
+	}
+	return nil
+}
+
+// verifyCount compares the number of objects that a pack says it has with its size:
+// go-git makes room for them before it reads the first.
+func verifyCount(data *chunks) error {
+	const (
+		start  = 12 // bytes of the pack's header
+		object = 9  // and of the least object: its header, and nothing, deflated
+	)
+	var header [start]byte
+	if _, err := data.ReadAt(header[:], 0); err != nil {
+		return errCutOff
+	}
+	if count := int64(binary.BigEndian.Uint32(header[8:])); count > (data.size-start-sha1.Size)/object {
+		return fmt.Errorf("damaged pack: it says that it has %d objects, and has not the size", count)
 	}
 	return nil
 }

@@ -1,0 +1,156 @@
+package repo
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+)
+
+// hash is an object's name, for what a server says of it.
+const hash = "0123456789abcdef0123456789abcdef01234567"
+
+// packetsOf returns the lines of a message as packets; "0000" and "0001" are those.
+func packetsOf(lines ...string) []byte {
+	m := newMessage(nil)
+	m.Reset()
+	for _, line := range lines {
+		if line == flushLine || line == delimiter {
+			m.WriteString(line)
+		} else {
+			m.line("%s", line)
+		}
+	}
+	return m.Bytes()
+}
+
+// goodPack is a pack with a commit and its tree.
+func goodPack(t testing.TB) []byte {
+	t.Helper()
+	f := trees{}
+	commit := f.commit(f.tree())
+	data, err := writePack(t.Context(), f, []plumbing.Hash{commit.Hash, commit.TreeHash})
+	must(t, err)
+	content, err := io.ReadAll(data.reader())
+	must(t, err)
+	return content
+}
+
+// FuzzGreeting reads whatever a server may say first. What is taken can be used.
+func FuzzGreeting(f *testing.F) {
+	can := packetsOf("version 2", "agent=git/2", "ls-refs=unborn", "fetch=shallow filter", "object-format=sha1", flushLine)
+	for _, seed := range [][]byte{
+		can, append([]byte(service), can...), []byte(service), []byte(flushLine), nil, can[:20],
+		packetsOf("version 2", flushLine), packetsOf("version 2", delimiter), packetsOf("version 1"), []byte("0012ERR go away"),
+		packetsOf(hash+" HEAD\x00multi_ack symref=HEAD:refs/heads/x", hash+" refs/heads/x", flushLine),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		said, err := readGreeting(bufio.NewReader(bytes.NewReader(data)))
+		switch {
+		case err != nil:
+		case said.can == nil && said.adv == nil:
+			t.Error("neither an error nor a greeting")
+		case said.can == nil:
+			advertised(said.adv).tips()
+		default:
+			_, lists := said.can["ls-refs"]
+			_, fetches := said.can["fetch"]
+			if !lists || !fetches {
+				t.Errorf("taken without what is needed: %v", said.can)
+			}
+		}
+	})
+}
+
+// FuzzListing reads whatever may come as a list of refs.
+func FuzzListing(f *testing.F) {
+	for _, seed := range [][]byte{
+		packetsOf(hash+" HEAD symref-target:refs/heads/x", hash+" refs/heads/x", hash+" refs/tags/v peeled:"+hash, flushLine),
+		packetsOf(hash + " refs/heads/x"), packetsOf(hash, flushLine), packetsOf(hash+" refs/tags/v peeled:x", flushLine),
+		packetsOf("unborn HEAD symref-target:refs/heads/x", flushLine), packetsOf(delimiter, flushLine), []byte("0003"), []byte("fffe"), nil,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		listed, err := readListing(bytes.NewReader(data), scope{branch: "x"})
+		if err != nil {
+			return
+		}
+		if !bytes.Contains(data, []byte(flushLine)) {
+			t.Error("a list without an end is taken")
+		}
+		for name, commit := range listed.branches {
+			if !strings.Contains(string(data), name) || !strings.Contains(strings.ToLower(string(data)), commit.String()) {
+				t.Errorf("made up: %s %s", commit, name)
+			}
+		}
+	})
+}
+
+// FuzzFetched reads whatever may come as an answer to a fetch. What is taken of it
+// has the hash it is known by.
+func FuzzFetched(f *testing.F) {
+	var data bytes.Buffer
+	_, err := sideband.NewMuxer(sideband.Sideband64k, &data).Write(goodPack(f))
+	must(f, err)
+	for _, seed := range [][]byte{
+		append(append(packetsOf("shallow-info", "shallow "+hash, delimiter, "packfile"), data.Bytes()...), flushLine...),
+		append(packetsOf("packfile"), data.Bytes()...), packetsOf("packfile"), packetsOf("packfile", flushLine), packetsOf(flushLine),
+		packetsOf("packfile", "\x02counting", "\x03no", flushLine), packetsOf("acknowledgments", "NAK", delimiter, "packfile", "\x07"), nil,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, _, err := readFetched(bytes.NewReader(data))
+		if err == nil {
+			checkPack(t, got)
+		}
+	})
+}
+
+// FuzzPack reads whatever may come as a pack, with the right checksum.
+func FuzzPack(f *testing.F) {
+	good := goodPack(f)
+	f.Add(good[:len(good)-sha1.Size])
+	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"))
+	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sum, pack := sha1.Sum(data), new(chunks)
+		_, _ = pack.Write(append(data, sum[:]...))
+		checkPack(t, pack)
+	})
+}
+
+// checkPack reads a pack, if it can be, and each object in it.
+func checkPack(t *testing.T, data *chunks) {
+	t.Helper()
+	p, err := newPack(t.Context(), data)
+	if err != nil {
+		return
+	}
+	entries, err := p.index.Entries()
+	must(t, err)
+	for {
+		e, err := entries.Next()
+		if err != nil {
+			return
+		}
+		o, err := p.object(e.Hash)
+		if err != nil {
+			continue // it is an error when it is read
+		}
+		r, err := o.Reader()
+		must(t, err)
+		content, err := io.ReadAll(r)
+		if err == nil && plumbing.ComputeHash(o.Type(), content) != e.Hash {
+			t.Errorf("%s has another content", e.Hash)
+		}
+	}
+}
