@@ -37,6 +37,8 @@ func conditions() map[string]condition {
 		"log":     (*scenario).logged,
 		"audit":   (*scenario).audited,
 		"asked":   (*scenario).asked,
+		"posted":  (*scenario).posted,
+		"http":    (*scenario).request,
 		"kubectl": func(s *scenario, args []string) (verdict, error) {
 			return s.program(append([]string{"kubectl"}, args...))
 		},

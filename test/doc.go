@@ -87,7 +87,10 @@
 //		serves the files of DIR as they are at each moment; sets $NAME (web by
 //		default), $NAME_host and $NAME_ca.
 //	web status CODE|normal [NAME]
-//		answers everything with an HTTP status, or rightly again.
+//		answers everything with an HTTP status, or rightly again. What is POSTed to
+//		it, it keeps for the condition posted.
+//	port VARIABLE…
+//		sets each to HOST:PORT, an address where nothing else listens: for LISTEN.
 //
 // # Git
 //
@@ -168,6 +171,16 @@
 //	asked [-s NAME] PATTERN
 //		a git server was asked since its last reset: the lines of gitserver log,
 //		and those of requests that are under way, with - for the STATUS.
+//	posted [-s NAME] PATTERN
+//		a web server was sent METHOD PATH STATUS BODY by POST. Sets stdout to the
+//		first that matches.
+//	http [-s STATUS] [-i] [-H 'NAME: VALUE']… [-sign SECRET] [-unix SOCKET] [-ca FILE]
+//	     METHOD URL [FILE] [=~ PATTERN]
+//		a server answers with the status (200) and a body that matches; FILE is
+//		the body that is sent. -i puts the answer's headers, in the order of the
+//		alphabet, before its body; -sign sends X-Hub-Signature-256. Redirects are
+//		not followed; an answer that does not end is listened to for 5 s. Sets
+//		stdout. All answers are searched for secrets.
 //	let [-n NAMESPACE] VARIABLE KIND/NAME PATH
 //		no condition: sets $VARIABLE to the field's value, to compare it later. A
 //		resourceVersion that stays tells that nobody wrote the object.

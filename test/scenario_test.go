@@ -18,6 +18,7 @@ import (
 	"github.com/kubesync/kubesync/test/apiproxy"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/port"
 )
 
 // TestMain lets more scenarios run at once than there are processors, unless the
@@ -93,6 +94,8 @@ type scenario struct {
 	daemons  map[string]*daemon
 	secrets  map[string]bool
 	runs     int // of kubesync in the foreground
+	ports    []port.Port
+	answers  int // to http
 }
 
 // key is under which a script's environment holds its scenario.
@@ -163,6 +166,9 @@ func (s *scenario) end() {
 	for _, w := range s.web {
 		w.close()
 	}
+	for _, p := range s.ports {
+		p.Release()
+	}
 }
 
 // commands are the words that scripts may use besides testscript's own.
@@ -177,6 +183,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"user":        (*scenario).user,
 		"gitserver":   (*scenario).gitServer,
 		"web":         (*scenario).webServer,
+		"port":        (*scenario).reservePorts,
 		"repo":        (*scenario).repo,
 		"commit":      (*scenario).commit,
 		"git":         (*scenario).git,

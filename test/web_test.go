@@ -1,14 +1,18 @@
 package test
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/kubesync/kubesync/test/pki"
@@ -18,6 +22,50 @@ import (
 type webServer struct {
 	server *httptest.Server
 	status atomic.Int64 // it answers with; 0 is rightly
+
+	mu     sync.Mutex // guards what follows
+	posted []string   // requests with a body, "METHOD PATH STATUS BODY"
+}
+
+// take keeps a request with a body.
+func (w *webServer) take(answer http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	status := cmp.Or(int(w.status.Load()), http.StatusOK)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.posted = append(w.posted, fmt.Sprintf("%s %s %d %s", r.Method, r.URL, status, body))
+	answer.WriteHeader(status)
+}
+
+// posted holds if a web server was sent something that matches.
+func (s *scenario) posted(args []string) (verdict, error) {
+	name := "web"
+	args, err := flags("posted", args, func(f *flag.FlagSet) { f.StringVar(&name, "s", name, "") })
+	if err != nil {
+		return verdict{}, err
+	}
+	if len(args) != 1 {
+		return verdict{}, errors.New("want posted [-s NAME] PATTERN")
+	}
+	pattern, err := regexp.Compile(args[0])
+	if err != nil {
+		return verdict{}, err
+	}
+	w := s.web[name]
+	if w == nil {
+		return verdict{}, fmt.Errorf("there is no web server %q", name)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.posted {
+		if pattern.MatchString(line) {
+			return verdict{holds: true, saw: line, printed: true, stdout: line + "\n"}, nil
+		}
+	}
+	return verdict{saw: fmt.Sprintf("it was sent\n%s", strings.Join(w.posted, "\n"))}, nil
 }
 
 func (w *webServer) close() {
@@ -85,6 +133,8 @@ func (s *scenario) startWeb(args []string) error {
 		switch {
 		case auth != "" && (givenUser != user || givenPassword != password):
 			http.Error(answer, "who are you?", http.StatusUnauthorized)
+		case r.Method == http.MethodPost:
+			w.take(answer, r)
 		case status != 0:
 			http.Error(answer, "this server answers so to everything", status)
 		default:
