@@ -24,6 +24,9 @@ func NewPrinter(out io.Writer, render func(Report) string) *Printer {
 	return &Printer{render: render, out: out, last: map[string]string{}}
 }
 
+// Begin prints nothing.
+func (p *Printer) Begin(Progress) {}
+
 // Observe prints the plan if it is not the one printed last.
 func (p *Printer) Observe(report Report) {
 	if report.State() == Interrupted {

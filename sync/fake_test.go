@@ -141,6 +141,7 @@ func blockingResolve() func(context.Context) (repo.Revision, error) {
 // recorder is an observer that keeps everything.
 type recorder struct {
 	mu        sync.Mutex
+	begun     []Progress
 	reports   []Report
 	abandoned []string
 }
@@ -149,6 +150,12 @@ func (r *recorder) Observe(report Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reports = append(r.reports, report)
+}
+
+func (r *recorder) Begin(progress Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = append(r.begun, progress)
 }
 
 func (r *recorder) Drift(apply.Drift) {}

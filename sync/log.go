@@ -44,6 +44,9 @@ func NewLog(log zerolog.Logger, dryRun bool) *Log {
 	return &Log{log: log, dryRun: dryRun, repos: map[string]*logged{}}
 }
 
+// Begin writes nothing: a sync is told of when it has ended.
+func (l *Log) Begin(Progress) {}
+
 // Observe writes the line about a sync, if there is one to write.
 func (l *Log) Observe(report Report) {
 	l.mu.Lock()

@@ -165,12 +165,17 @@ func (l *Loop) close() {
 // run is a sync under way.
 type run struct {
 	ctx      context.Context
+	observer Observer
 	report   Report
 	panicked bool
 }
 
 func (l *Loop) begin(ctx context.Context) *run {
-	return &run{ctx: ctx, report: Report{Repo: l.repo.Name, URL: l.repo.URL, Tier: l.repo.Tier, Started: time.Now()}}
+	return &run{
+		ctx:      ctx,
+		observer: l.observer,
+		report:   Report{Repo: l.repo.Name, URL: l.repo.URL, Tier: l.repo.Tier, Started: time.Now()},
+	}
 }
 
 // finish completes the report.
@@ -205,6 +210,7 @@ func stage[T any](r *run, name Stage, do func() (T, error)) (value T) {
 		return value
 	}
 	started := time.Now()
+	r.observer.Begin(Progress{Repo: r.report.Repo, Revision: r.report.Revision, Stage: name, Began: started})
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			r.panicked = true

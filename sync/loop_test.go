@@ -15,6 +15,26 @@ import (
 	"github.com/kubesync/kubesync/transform"
 )
 
+func TestStagesAreToldAsTheyBegin(t *testing.T) {
+	t.Parallel()
+	heard := &recorder{}
+	newLoop((&stages{}).repo("shop", apply.Application), heard, quiet()).sync(t.Context())
+	var told []Stage
+	for _, progress := range heard.begun {
+		told = append(told, progress.Stage)
+		want := firstCommit
+		if progress.Stage == Opening || progress.Stage == Resolving {
+			want = "" // nobody knows yet
+		}
+		if progress.Repo != "shop" || progress.Revision.ID != want || progress.Began.IsZero() {
+			t.Errorf("%s is told as %+v, want repo shop, revision %q and a time", progress.Stage, progress, want)
+		}
+	}
+	if want := []Stage{Opening, Resolving, Reading, Transforming, Planning, Applying}; !slices.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+}
+
 func TestAFailedStageEndsTheSync(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -114,9 +114,19 @@ func (r Report) did(actions ...apply.Action) bool {
 	return false
 }
 
+// Progress tells how far a sync under way has come.
+type Progress struct {
+	Repo     string
+	Revision repo.Revision // zero until it is resolved
+	Stage    Stage         // that begins now
+	Began    time.Time
+}
+
 // Observer hears of every sync. Its methods are called from the loops'
 // goroutines, concurrently, and should not wait.
 type Observer interface {
+	// Begin tells that a stage of a sync begins; Observe will tell what came of it.
+	Begin(Progress)
 	// Observe tells of a sync that has ended.
 	Observe(Report)
 	// Drift tells of an object that somebody else changed, and what was done.
@@ -127,6 +137,13 @@ type Observer interface {
 
 // Observers passes everything on to each.
 type Observers []Observer
+
+// Begin passes progress on.
+func (o Observers) Begin(progress Progress) {
+	for _, observer := range o {
+		observer.Begin(progress)
+	}
+}
 
 // Observe passes a report on.
 func (o Observers) Observe(report Report) {
