@@ -52,9 +52,11 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 		next, err := s.patch(ctx, gvr, applied.Live, patch)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 			// The patch names the version it was made for, and that one is gone.
-			if applied.Live, err = s.client.get(ctx, gvr, object.GetNamespace(), object.GetName()); err != nil {
+			live, err := s.client.getMetadata(ctx, gvr, object.GetNamespace(), object.GetName())
+			if err != nil {
 				return applied, fmt.Errorf("read the object again: %w", err)
 			}
+			applied.Live = live
 			continue
 		}
 		if err != nil {
@@ -71,7 +73,7 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 
 // csaPatch returns the patch that makes client-side appliers' entries ours; nil
 // if there is none.
-func csaPatch(live *unstructured.Unstructured) ([]byte, error) {
+func csaPatch(live liveObject) ([]byte, error) {
 	managers := clientSideManagers(live)
 	if len(managers) == 0 {
 		return nil, nil
@@ -102,7 +104,7 @@ func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource,
 	empty.SetNamespace(object.GetNamespace())
 	empty.SetUID(applied.Live.GetUID()) // this object only: never create one of that name
 	err := s.cluster.write(ctx, func() error {
-		_, err := s.client.apply(ctx, gvr, empty, manager, false)
+		_, err := s.client.apply(ctx, gvr, empty, manager)
 		return err
 	})
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource,
 func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, first written) (written, error) {
 	var again written
 	err := s.cluster.write(ctx, func() (err error) {
-		again, err = s.client.apply(ctx, gvr, object, FieldManager, false)
+		again, err = s.client.apply(ctx, gvr, object, FieldManager)
 		return withoutSecrets(object, err)
 	})
 	again.Created = first.Created
@@ -123,7 +125,7 @@ func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, obje
 }
 
 // patch sends a JSON patch.
-func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, body []byte) (written, error) {
+func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live liveObject, body []byte) (written, error) {
 	var answer written
 	err := s.cluster.write(ctx, func() (err error) {
 		answer, err = s.client.patch(ctx, gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
@@ -134,7 +136,7 @@ func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live *
 }
 
 // hasApplier tells whether a field manager has applied (not merely updated) an object.
-func hasApplier(live *unstructured.Unstructured, manager string) bool {
+func hasApplier(live metav1.Object, manager string) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
 			return true

@@ -31,7 +31,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Object{Unstructured: state(t, "{apiVersion: example.com/v1, kind: CronTab, metadata: {name: nightly, namespace: default}}")}
+			o := objectsOf(t, "{apiVersion: example.com/v1, kind: CronTab, metadata: {name: nightly, namespace: default}}")[0]
 			set := &Set{options: SetOptions{Tier: test.tier}}
 			got := set.explain(test.err, o, "crontabs")
 			hint, found := strings.CutPrefix(got.Error(), test.err.Error())

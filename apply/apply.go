@@ -106,14 +106,23 @@ func (s *Set) verifies(now time.Time) bool {
 // object's failure stops nothing else; an API server that cannot be reached does.
 func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
 	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now())}
+	result.Outcomes = slices.Grow(result.Outcomes, len(plan.objects))
 	for at, objects := range inSteps(plan.objects) {
-		outcomes, err := inStep(ctx, s.cluster, objects, w.write)
+		var rest []Object
+		for _, o := range objects {
+			if outcome, asIs := w.asIs(o); asIs {
+				result.Outcomes = append(result.Outcomes, outcome)
+			} else {
+				rest = append(rest, o)
+			}
+		}
+		outcomes, err := inStep(ctx, s.cluster, rest, w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return err
 		}
 		if step(at) == stepFoundations {
-			if w.kinds, err = s.awaitKinds(ctx, w.kinds, objects, outcomes); err != nil {
+			if w.kinds, err = s.awaitKinds(ctx, w.kinds, objects, result.Outcomes); err != nil {
 				return err
 			}
 		}

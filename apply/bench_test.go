@@ -90,7 +90,7 @@ func BenchmarkDiff(b *testing.B) {
 	head := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
 	old, changed := objectsOf(b, head+live.String())[0], objectsOf(b, head+next.String())[0]
 	for b.Loop() {
-		if Diff(old.Unstructured, changed.Unstructured) == "" {
+		if Diff(old.Tree(), changed.Tree()) == "" {
 			b.Fatal("no difference")
 		}
 	}

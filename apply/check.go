@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type Rules struct {
 // Checked is a set of objects as it may be applied.
 type Checked struct {
 	// Objects are in the order of the manifests, with their namespaces filled in
-	// and without what must not be sent. They are copies: change them freely.
+	// and without what must not be sent.
 	Objects []Object
 	// Parked are the objects whose kind nobody knows yet.
 	Parked []Outcome
@@ -41,20 +42,58 @@ type Checked struct {
 	Warnings []string
 }
 
+// Checker checks one set again and again. What it has found of a manifest stands
+// while the manifest is the very same (Load returns the same one for content that it
+// knows) and the rules say the same of its kind and its namespace. The other rules
+// must not change. Its zero value is ready; one goroutine at a time may use it.
+type Checker struct {
+	gate    *gate // nil until one is needed
+	known   map[*manifest]finding
+	defined map[*manifest]definition
+}
+
+// finding is what was found of a manifest that may be applied.
+type finding struct {
+	grounds
+	prepared *manifest
+	warnings []string
+}
+
+// grounds are what the rules say of a manifest, besides what always holds.
+type grounds struct {
+	scope     Scope
+	hasStatus bool
+	system    bool // its namespace is a system namespace
+}
+
+// Check checks a set once.
+func Check(objects []Object, rules Rules) (Checked, error) { return new(Checker).Check(objects, rules) }
+
 // Check finds everything for which the objects may not be applied, and prepares
 // them for the API server. The error is of type Problems; then nothing may be
 // written for this set, and what is returned beside it is only good for display.
-func Check(objects []Object, rules Rules) (Checked, error) {
-	c := checker{rules: rules.withDefaults(), defined: definitions(objects), seen: map[ID]Origin{}}
+func (k *Checker) Check(objects []Object, rules Rules) (Checked, error) {
+	c := check{
+		rules:   rules.withDefaults(),
+		before:  k.known,
+		known:   make(map[*manifest]finding, len(objects)),
+		seen:    make(map[ID]Origin, len(objects)),
+		checked: Checked{Objects: make([]Object, 0, len(objects))},
+	}
+	c.defined, k.defined = definitions(objects, k.defined)
 	if rules.Tier != System {
-		var err error
-		if c.gate, err = newGate(); err != nil {
-			return Checked{}, JoinProblems(err)
+		if k.gate == nil {
+			var err error
+			if k.gate, err = newGate(); err != nil {
+				return Checked{}, JoinProblems(err)
+			}
 		}
+		c.gate = k.gate
 	}
 	for _, o := range objects {
-		c.check(o)
+		c.object(o)
 	}
+	k.known = c.known
 	return c.checked, c.problems.asError()
 }
 
@@ -69,76 +108,106 @@ func (r Rules) withDefaults() Rules {
 	if r.HasStatus == nil {
 		r.HasStatus = OfflineHasStatus
 	}
+	if r.SystemNamespace == nil {
+		r.SystemNamespace = func(string) bool { return false }
+	}
 	return r
 }
 
-// checker is one run of Check.
-type checker struct {
+// check is one run of a Checker.
+type check struct {
 	rules    Rules
 	defined  setKinds
 	gate     *gate // nil for the system tier
+	before   map[*manifest]finding
+	known    map[*manifest]finding
 	seen     map[ID]Origin
 	checked  Checked
 	problems Problems
 }
 
-// check looks at one object and, if nothing is wrong, adds it to the result.
-func (c *checker) check(declared Object) {
-	o := Object{Unstructured: declared.DeepCopy(), Origin: declared.Origin}
+// object looks at one object and, if nothing is wrong, adds it to the result.
+func (c *check) object(o Object) {
 	scope, hasStatus := c.kind(o.GroupVersionKind())
-	before := len(c.problems)
-
-	defaulted := c.place(o, scope)
-	c.allowed(o, scope, defaulted)
-	c.once(o)
-	for _, fault := range steeringFaults(o) {
-		c.problem(o, fault)
+	found, known := c.before[o.manifest]
+	if !known || found.grounds != c.grounds(found.prepared.id, scope, hasStatus) {
+		var fit bool
+		if found, fit = c.judge(o, scope, hasStatus); !fit {
+			return
+		}
 	}
-	faults, warnings := prepare(o, hasStatus)
-	for _, fault := range faults {
-		c.problem(o, fault)
+	prepared := Object{found.prepared, o.Origin}
+	if !c.once(prepared.ID(), o.Origin) {
+		return
 	}
-	for _, warning := range warnings {
-		c.warn(o, warning)
+	for _, warning := range found.warnings {
+		c.checked.Warnings = append(c.checked.Warnings, problemOf(prepared.ID(), o.Origin, warning).String())
 	}
-	if c.gate != nil {
-		c.refuse(o, c.gate.pod(o)...)
-	}
-
-	switch {
-	case len(c.problems) > before:
-	case scope == ScopeUnknown:
+	if scope == ScopeUnknown {
 		c.checked.Parked = append(c.checked.Parked, Outcome{
-			ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: c.unknown(o.GroupVersionKind()),
+			ID: prepared.ID(), Origin: o.Origin, Action: Parked, Reason: c.unknown(o.GroupVersionKind()),
 		})
-	default:
-		o.fingerprint()
-		c.checked.Objects = append(c.checked.Objects, o)
+		return
 	}
+	c.known[o.manifest] = found
+	c.checked.Objects = append(c.checked.Objects, prepared)
+}
+
+// grounds returns what the rules say of an object at its place.
+func (c *check) grounds(id ID, scope Scope, hasStatus bool) grounds {
+	return grounds{scope, hasStatus, c.gate != nil && c.rules.SystemNamespace(id.Namespace)}
+}
+
+// judge looks at a manifest that is not known, or not on these grounds. It notes
+// what is wrong; fit tells that nothing is.
+func (c *check) judge(o Object, scope Scope, hasStatus bool) (found finding, fit bool) {
+	d := o.draft()
+	before := len(c.problems)
+	warnings, defaulted := c.place(d, scope)
+	found.grounds = c.grounds(d.ID(), scope, hasStatus)
+	c.allowed(d, scope, defaulted)
+	for _, fault := range steeringFaults(d) {
+		c.problem(d, fault)
+	}
+	faults, left := prepare(d, hasStatus)
+	for _, fault := range faults {
+		c.problem(d, fault)
+	}
+	found.warnings = append(warnings, left...)
+	if c.gate != nil {
+		c.refuse(d, c.gate.pod(d)...)
+	}
+	var err error
+	if found.prepared, err = newManifest(d.Unstructured); err != nil {
+		c.problem(d, err.Error())
+	}
+	if len(c.problems) > before {
+		c.once(d.ID(), o.Origin)
+		return finding{}, false
+	}
+	if bytes.Equal(found.prepared.text, o.text) {
+		found.prepared.text = o.text // which the Loader holds anyway
+	}
+	return found, true
 }
 
 // problem notes a mistake of the manifest.
-func (c *checker) problem(o Object, text string) {
-	c.problems = append(c.problems, problemOf(o, text))
+func (c *check) problem(o draft, text string) {
+	c.problems = append(c.problems, problemOf(o.ID(), o.Origin, text))
 }
 
 // refuse notes what the configuration forbids.
-func (c *checker) refuse(o Object, texts ...string) {
+func (c *check) refuse(o draft, texts ...string) {
 	for _, text := range texts {
-		p := problemOf(o, text)
+		p := problemOf(o.ID(), o.Origin, text)
 		p.Refused = true
 		c.problems = append(c.problems, p)
 	}
 }
 
-// warn notes something a person should know.
-func (c *checker) warn(o Object, text string) {
-	c.checked.Warnings = append(c.checked.Warnings, problemOf(o, text).String())
-}
-
 // kind tells where the objects of a kind live, and whether their status is a
 // subresource, according to the cluster or else to the set itself.
-func (c *checker) kind(gvk schema.GroupVersionKind) (Scope, bool) {
+func (c *check) kind(gvk schema.GroupVersionKind) (Scope, bool) {
 	defined, hasStatus, served := c.defined.lookup(gvk)
 	hasStatus = hasStatus || c.rules.HasStatus(gvk)
 	if scope := c.rules.Scope(gvk); scope != ScopeUnknown || !served {
@@ -148,7 +217,7 @@ func (c *checker) kind(gvk schema.GroupVersionKind) (Scope, bool) {
 }
 
 // unknown says why a kind's objects must wait.
-func (c *checker) unknown(gvk schema.GroupVersionKind) string {
+func (c *check) unknown(gvk schema.GroupVersionKind) string {
 	text := fmt.Sprintf("waits for its kind: the cluster does not serve %s of %s", gvk.Kind, gvk.GroupVersion())
 	if defined, found := c.defined[gvk.GroupKind()]; found {
 		return fmt.Sprintf("%s, and the CustomResourceDefinition at %s does not serve that version", text, defined.origin)
@@ -157,21 +226,21 @@ func (c *checker) unknown(gvk schema.GroupVersionKind) string {
 }
 
 // place puts an object where kubectl would: into the default namespace if it
-// names none, and out of any if its kind has none. It reports the former.
-func (c *checker) place(o Object, scope Scope) (defaulted bool) {
+// names none, which it reports, and out of any if its kind has none.
+func (c *check) place(o draft, scope Scope) (warnings []string, defaulted bool) {
 	switch namespace := o.GetNamespace(); {
 	case scope == ScopeNamespaced && namespace == "":
 		o.SetNamespace(c.rules.Namespace)
-		return true
+		return nil, true
 	case scope == ScopeCluster && namespace != "":
 		o.SetNamespace("")
-		c.warn(o, fmt.Sprintf("metadata.namespace %s is ignored: objects of this kind belong to no namespace", namespace))
+		return []string{fmt.Sprintf("metadata.namespace %s is ignored: objects of this kind belong to no namespace", namespace)}, false
 	}
-	return false
+	return nil, false
 }
 
 // allowed refuses objects by where they are and by what they are.
-func (c *checker) allowed(o Object, scope Scope, defaulted bool) {
+func (c *check) allowed(o draft, scope Scope, defaulted bool) {
 	if c.gate != nil {
 		hint := ""
 		if defaulted && c.rules.NamespaceFromPod {
@@ -197,11 +266,12 @@ func (c *checker) allowed(o Object, scope Scope, defaulted bool) {
 }
 
 // once refuses an object that is declared a second time.
-func (c *checker) once(o Object) {
-	id := o.ID()
-	if first, twice := c.seen[id]; twice {
-		c.problem(o, fmt.Sprintf("declared twice: %s is also at %s", id, first))
-		return
+func (c *check) once(id ID, at Origin) bool {
+	first, twice := c.seen[id]
+	if twice {
+		c.problems = append(c.problems, problemOf(id, at, fmt.Sprintf("declared twice: %s is also at %s", id, first)))
+		return false
 	}
-	c.seen[id] = o.Origin
+	c.seen[id] = at
+	return true
 }

@@ -26,7 +26,7 @@ func FuzzCheck(f *testing.F) {
 		for _, tier := range []Tier{System, Application} {
 			checked, err := Check(loaded.Objects, Rules{Tier: tier, Namespaces: [][]string{{"team", "default"}}})
 			for _, o := range checked.Objects {
-				Diff(o.Unstructured, loaded.Objects[0].Unstructured)
+				Diff(o.Tree(), loaded.Objects[0].Tree())
 			}
 			once := shown(checked.Objects)
 			again, err2 := Check(checked.Objects, Rules{Tier: tier})
@@ -44,7 +44,7 @@ func FuzzCheck(f *testing.F) {
 func shown(objects []Object) string {
 	text := ""
 	for _, o := range objects {
-		text += toYAML(o.Unstructured) + Manifest(o)
+		text += toYAML(o.Tree()) + Manifest(o)
 	}
 	return text
 }

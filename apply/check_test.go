@@ -256,7 +256,7 @@ func TestGateLooksAtWhatIsSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec := mapAt(checked.Objects[0].Object, "spec", "template", "spec"); spec["hostNetwork"] != nil {
+	if spec := mapAt(checked.Objects[0].Tree().Object, "spec", "template", "spec"); spec["hostNetwork"] != nil {
 		t.Errorf("hostNetwork would be sent: %v", spec)
 	}
 }
@@ -266,7 +266,7 @@ func TestPodTemplateKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range podKinds() {
 		o := objectsOf(t, podOf(kind, "{}"))[0]
-		if podTemplate(o.Object, o.ID().GroupKind()) == nil {
+		if podTemplate(o.Tree().Object, o.ID().GroupKind()) == nil {
 			t.Errorf("%s: no pod template found", kind)
 		}
 	}
@@ -299,7 +299,7 @@ stringData: {a: b}
 	objects := objectsOf(t, text)
 	before := make([]string, len(objects))
 	for i, o := range objects {
-		before[i] = toYAML(o.Unstructured)
+		before[i] = toYAML(o.Tree())
 	}
 	first, err := Check(objects, Rules{})
 	if err != nil {
@@ -307,10 +307,10 @@ stringData: {a: b}
 	}
 	second, _ := Check(objects, Rules{})
 	for i, o := range objects {
-		if after := toYAML(o.Unstructured); after != before[i] {
+		if after := toYAML(o.Tree()); after != before[i] {
 			t.Errorf("Check changed what Load remembers:\n%s\nwas\n%s", after, before[i])
 		}
-		if toYAML(first.Objects[i].Unstructured) != toYAML(second.Objects[i].Unstructured) {
+		if toYAML(first.Objects[i].Tree()) != toYAML(second.Objects[i].Tree()) {
 			t.Error("a second Check differs from the first")
 		}
 	}

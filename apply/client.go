@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -19,61 +20,116 @@ import (
 // that a large cluster costs here and on the API server.
 const listPage = 500
 
+// acceptMetadata asks for an answer's metadata alone, and in protobuf: of what was
+// written that is all that has to be known, and the cheapest to send and to read.
+const acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 // client talks to one API server under one identity.
 type client struct {
-	objects  rest.Interface
+	objects  rest.Interface // answers are whole objects, as JSON
+	partial  rest.Interface // answers are metadata
 	metadata metadata.Interface
 }
 
 // newClient builds the client for the identity that config carries.
 func newClient(config *rest.Config, transport *http.Client) (*client, error) {
-	raw := dynamic.ConfigFor(config)
-	raw.GroupVersion = &schema.GroupVersion{}
-	raw.APIPath = "/unused" // every request below names its whole path
-	objects, err := rest.RESTClientForConfigAndClient(raw, transport)
+	objects, err := pathClient(dynamic.ConfigFor(config), transport)
 	if err != nil {
-		return nil, fmt.Errorf("build the client for the API server: %w", err)
+		return nil, err
+	}
+	partial, err := pathClient(metadata.ConfigFor(config), transport)
+	if err != nil {
+		return nil, err
 	}
 	meta, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), transport)
 	if err != nil {
 		return nil, fmt.Errorf("build the metadata client for the API server: %w", err)
 	}
-	return &client{objects: objects, metadata: meta}, nil
+	return &client{objects: objects, partial: partial, metadata: meta}, nil
+}
+
+// pathClient builds a client whose every request names its whole path.
+func pathClient(config *rest.Config, transport *http.Client) (rest.Interface, error) {
+	config.GroupVersion = &schema.GroupVersion{}
+	config.APIPath = "/unused"
+	built, err := rest.RESTClientForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("build the client for the API server: %w", err)
+	}
+	return built, nil
+}
+
+// liveObject is what an answer tells of an object: all of it, or its metadata.
+type liveObject interface {
+	metav1.Object
+	runtime.Object
 }
 
 // written is the API server's answer to a write.
 type written struct {
-	Live     *unstructured.Unstructured
+	Live     liveObject
 	Created  bool
 	Warnings []string
 }
 
-// apply sends one server-side apply as manager. With dryRun nothing is stored.
-func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, manager string, dryRun bool) (written, error) {
+// apply sends one server-side apply as manager. The answer tells the object's
+// metadata; of a Job, whose status counts, all.
+func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, manager string) (written, error) {
+	through, whole := c.partial, identify(object).GroupKind() == jobKind
+	if whole {
+		through = c.objects
+	}
+	request, err := c.applying(through, gvr, object, manager)
+	switch {
+	case err != nil:
+		return written{}, err
+	case whole:
+		return readWritten(request.Do(ctx))
+	}
+	return readPartial(request.SetHeader("Accept", acceptMetadata).Do(ctx))
+}
+
+// rehearse sends one server-side apply of which nothing is stored, and returns the
+// whole object as it would be.
+func (c *client) rehearse(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, []string, error) {
+	request, err := c.applying(c.objects, gvr, object, FieldManager)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := readWritten(request.Param("dryRun", metav1.DryRunAll).Do(ctx))
+	whole, _ := answer.Live.(*unstructured.Unstructured)
+	return whole, answer.Warnings, err
+}
+
+// applying builds the request of a server-side apply.
+func (c *client) applying(through rest.Interface, gvr schema.GroupVersionResource, object *unstructured.Unstructured, manager string) (*rest.Request, error) {
 	body, err := json.Marshal(object.Object)
 	if err != nil {
-		return written{}, fmt.Errorf("encode the object: %w", err)
+		return nil, fmt.Errorf("encode the object: %w", err)
 	}
 	force := true
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return c.patch(ctx, gvr, object.GetNamespace(), object.GetName(), types.ApplyPatchType, body, options)
+	return patching(through, gvr, object.GetNamespace(), object.GetName(), types.ApplyPatchType, body, options), nil
 }
 
-// patch sends one patch of any type.
+// patch sends one patch of any type. The answer tells the object's metadata.
 func (c *client) patch(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string, kind types.PatchType, body []byte, options metav1.PatchOptions) (written, error) {
-	result := c.objects.Patch(kind).AbsPath(objectPath(gvr, namespace, name)...).
+	return readPartial(patching(c.partial, gvr, namespace, name, kind, body, options).SetHeader("Accept", acceptMetadata).Do(ctx))
+}
+
+// patching builds the request of a patch.
+func patching(through rest.Interface, gvr schema.GroupVersionResource, namespace, name string, kind types.PatchType, body []byte, options metav1.PatchOptions) *rest.Request {
+	return through.Patch(kind).AbsPath(objectPath(gvr, namespace, name)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
-		Body(body).Do(ctx)
-	return readWritten(result)
+		Body(body)
 }
 
 // get reads one whole object.
 func (c *client) get(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	answer, err := readWritten(c.objects.Get().AbsPath(objectPath(gvr, namespace, name)...).Do(ctx))
-	return answer.Live, err
+	whole, _ := answer.Live.(*unstructured.Unstructured)
+	return whole, err
 }
 
 // getMetadata reads one object's metadata.
@@ -127,16 +183,12 @@ func (c *client) delete(ctx context.Context, gvr schema.GroupVersionResource, na
 		return deletion{}, err
 	}
 	// A Status says that the object is gone; the object itself, that something is pending.
-	return deletion{Gone: answer.Live.GetKind() == "Status"}, nil
+	return deletion{Gone: answer.Live.GetObjectKind().GroupVersionKind().Kind == "Status"}, nil
 }
 
-// readWritten decodes an answer that is one object.
+// readWritten decodes an answer that is one whole object.
 func readWritten(result rest.Result) (written, error) {
-	var answer written
-	for _, w := range result.Warnings() {
-		answer.Warnings = append(answer.Warnings, w.Text)
-	}
-	result.WasCreated(&answer.Created)
+	answer := aboutWrite(result)
 	body, err := result.Raw()
 	if err != nil {
 		// The decoded Status, where there is one, says more than Raw's error.
@@ -145,11 +197,40 @@ func readWritten(result rest.Result) (written, error) {
 		}
 		return answer, err
 	}
-	answer.Live = &unstructured.Unstructured{}
-	if err := answer.Live.UnmarshalJSON(body); err != nil {
+	whole := &unstructured.Unstructured{}
+	if err := whole.UnmarshalJSON(body); err != nil {
 		return answer, fmt.Errorf("decode the API server's answer: %w", err)
 	}
+	answer.Live = whole
 	return answer, nil
+}
+
+// readPartial decodes an answer that is one object's metadata.
+func readPartial(result rest.Result) (written, error) {
+	answer := aboutWrite(result)
+	if err := result.Error(); err != nil {
+		return answer, err
+	}
+	decoded, err := result.Get()
+	if err != nil {
+		return answer, fmt.Errorf("decode the API server's answer: %w", err)
+	}
+	partial, ok := decoded.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return answer, fmt.Errorf("the API server's answer is a %T and no object's metadata", decoded)
+	}
+	answer.Live = partial
+	return answer, nil
+}
+
+// aboutWrite reads what an answer says beside its body.
+func aboutWrite(result rest.Result) written {
+	var answer written
+	for _, w := range result.Warnings() {
+		answer.Warnings = append(answer.Warnings, w.Text)
+	}
+	result.WasCreated(&answer.Created)
+	return answer
 }
 
 // objectPath returns the segments of an object's URL.

@@ -213,12 +213,13 @@ func (c *Cluster) claim(name string, declared map[ID]bool, has func(ID) bool) ma
 	defer c.mu.Unlock()
 	taken := map[ID]string{}
 	for id := range declared {
-		switch {
+		switch claims := c.claims[id]; {
+		case len(claims) == 1 && claims[0] == name:
 		case has(id):
 			c.unclaim(id, name)
 			c.claims[id] = slices.Insert(c.claims[id], 0, name)
-		case !slices.Contains(c.claims[id], name):
-			c.claims[id] = append(c.claims[id], name)
+		case !slices.Contains(claims, name):
+			c.claims[id] = append(claims, name)
 		}
 		if holder := c.claims[id][0]; holder != name {
 			taken[id] = holder

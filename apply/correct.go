@@ -124,7 +124,7 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	wait := d.fight.wait(time.Now())
 	s.mu.Unlock()
 	switch {
-	case !due, is == asSent, is == terminating, live.suspended(o.GetAnnotations()):
+	case !due, is == asSent, is == terminating, live.suspended(o.steering):
 		return nil, 0
 	case is == elsewhere:
 		s.wake() // the sync will refuse it, and say so
@@ -176,7 +176,7 @@ func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
 	served, found := k.served[o.GroupVersionKind()]
 	if !found {
 		s.wake() // the sync will look anew at what is served, and park it
-		return fmt.Errorf("the cluster does not serve %s of %s any more", o.GetKind(), o.GetAPIVersion())
+		return fmt.Errorf("the cluster does not serve %s of %s any more", o.ID().Kind, o.GroupVersionKind().GroupVersion())
 	}
 	answer, _, err := s.applyOne(ctx, served, o)
 	if err != nil {

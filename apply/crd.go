@@ -23,7 +23,7 @@ func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, ou
 	var awaited []schema.GroupVersionKind
 	for _, o := range objects {
 		if o.ID().GroupKind() == crdKind && written[o.ID()] {
-			awaited = append(awaited, definedKinds(o.Unstructured)...)
+			awaited = append(awaited, definedKinds(o.Tree())...)
 		}
 	}
 	deadline := time.Now().Add(servedWait)

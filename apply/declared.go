@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,14 +20,6 @@ func digestOf(text []byte) digest {
 
 // String returns it in hexadecimal.
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
-
-// fingerprint fills in the hash of what a manifest says. One that cannot be encoded
-// has none, and is never known to be sent; the API client reports it.
-func (o *Object) fingerprint() {
-	if body, err := json.Marshal(o.Object); err == nil {
-		o.content = digestOf(body)
-	}
-}
 
 // declared is an object that a set declares, and what the set knows of the live one
 // from its own last write. The set's mutex guards it, but for busy.

@@ -22,12 +22,12 @@ func Diff(live, next *unstructured.Unstructured) string {
 	if named == nil {
 		return ""
 	}
-	id := Object{Unstructured: named}.ID()
+	id := identify(named)
 	return udiff.Unified("live/"+id.String(), "merged/"+id.String(), toYAML(before), toYAML(after))
 }
 
 // Manifest returns an object as YAML for a person, a Secret's values masked.
-func Manifest(o Object) string { return toYAML(MaskSecret(o.Unstructured)) }
+func Manifest(o Object) string { return toYAML(MaskSecret(o.Tree())) }
 
 // readable returns a copy of an object without what nobody wrote by hand.
 func readable(o *unstructured.Unstructured) *unstructured.Unstructured {

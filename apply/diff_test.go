@@ -16,7 +16,7 @@ func state(t *testing.T, text string) *unstructured.Unstructured {
 	if text == "" {
 		return nil
 	}
-	return objectsOf(t, text)[0].Unstructured
+	return objectsOf(t, text)[0].Tree()
 }
 
 const liveSecret = `apiVersion: v1
@@ -91,7 +91,11 @@ status: {replicas: 1}
 			before := []string{toYAML(live), toYAML(next)}
 			got := Diff(live, next)
 			golden.Check(t, filepath.Join("testdata", "diff", name+".diff"), got)
-			for _, text := range []string{got, Manifest(Object{Unstructured: next})} {
+			shown := []string{got}
+			if next != nil {
+				shown = append(shown, Manifest(objectsOf(t, test.next)[0]))
+			}
+			for _, text := range shown {
 				for _, secret := range []string{"-secret", "c2FtZ", "b2xkL", "Z29uZ", "bmV3L", "YWRkZ"} {
 					if strings.Contains(text, secret) {
 						t.Errorf("%q is shown in:\n%s", secret, text)

@@ -208,13 +208,18 @@ func (f *manifestFile) addObject(object map[string]any, at place) {
 		f.addItems(object, items, at)
 		return
 	}
-	o := Object{Unstructured: newUnstructured(object), Origin: Origin{Line: at.line}}
+	d := draft{newUnstructured(object), Origin{Line: at.line}}
 	faults := objectFaults(object)
-	for _, fault := range faults {
-		f.problems = append(f.problems, problemOf(o, fault))
-	}
 	if len(faults) == 0 {
-		f.objects = append(f.objects, o)
+		m, err := newManifest(d.Unstructured)
+		if err == nil {
+			f.objects = append(f.objects, Object{m, d.Origin})
+			return
+		}
+		faults = []string{err.Error()}
+	}
+	for _, fault := range faults {
+		f.problems = append(f.problems, problemOf(d.ID(), d.Origin, fault))
 	}
 }
 

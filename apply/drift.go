@@ -184,7 +184,7 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	}
 	is := s.condition(d, live, there)
 	switch {
-	case is == asSent, there && live.suspended(d.object.GetAnnotations()):
+	case is == asSent, there && live.suspended(d.object.steering):
 		d.drift = nil // a suspension that ends is an event, which is looked at anew
 		return
 	case is == terminating, is == missing && d.finished:

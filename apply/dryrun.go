@@ -78,10 +78,10 @@ func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
 	served, found := r.plan.kinds.served[o.GroupVersionKind()]
 	if reason := r.unverifiable(o, found); reason != "" {
 		outcome.Action, outcome.Unverified, outcome.Reason = Created, true, reason
-		outcome.Diff = Diff(nil, o.Unstructured)
+		outcome.Diff = Diff(nil, o.Tree())
 		return outcome
 	}
-	live, err := r.set.client.get(ctx, served.GVR, o.GetNamespace(), o.GetName())
+	live, err := r.set.client.get(ctx, served.GVR, o.ID().Namespace, o.ID().Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return failed(outcome, r.set.judge(o, served, err))
 	}
@@ -93,7 +93,7 @@ func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
 
 // unverifiable returns why the API server cannot be asked about an object yet.
 func (r *rehearsal) unverifiable(o Object, served bool) string {
-	ns := o.GetNamespace()
+	ns := o.ID().Namespace
 	switch {
 	case !served:
 		return "its CRD is still to come"
@@ -107,15 +107,16 @@ func (r *rehearsal) unverifiable(o Object, served bool) string {
 
 // compare sends the dry run and tells what it would change.
 func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedKind, o Object, live *unstructured.Unstructured) Outcome {
-	if live != nil && newMember(o.ID().GroupKind(), served.GVR, live).suspended(o.GetAnnotations()) {
+	if live != nil && newMember(o.ID().GroupKind(), served.GVR, live).suspended(o.steering) {
 		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
 		return outcome
 	}
-	answer, err := r.set.client.apply(ctx, served.GVR, withLabel(o, r.set.id), FieldManager, true)
-	err = withoutSecrets(o.Unstructured, err)
-	outcome.Warnings = answer.Warnings
-	if fields := immutableFields(err); len(fields) > 0 && o.GetAnnotations()[recreateAnnotation] == "true" {
-		outcome.Action, outcome.Diff = Configured, Diff(live, o.Unstructured)
+	declared := o.Tree()
+	next, warnings, err := r.set.client.rehearse(ctx, served.GVR, withLabel(o, r.set.id))
+	err = withoutSecrets(declared, err)
+	outcome.Warnings = warnings
+	if fields := immutableFields(err); len(fields) > 0 && o.steering[recreateAnnotation] == "true" {
+		outcome.Action, outcome.Diff = Configured, Diff(live, declared)
 		outcome.Reason = "would be recreated, because immutable: " + strings.Join(fields, ", ")
 		return outcome
 	}
@@ -123,13 +124,13 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 	case err != nil:
 		return failed(outcome, r.set.judge(o, served, err))
 	case live == nil:
-		outcome.Action, outcome.Diff = Created, Diff(nil, o.Unstructured)
+		outcome.Action, outcome.Diff = Created, Diff(nil, declared)
 		return outcome
 	}
 	if managers := clientSideManagers(live); len(managers) > 0 {
 		outcome.Reason = fmt.Sprintf("would be adopted from client-side apply (%s): fields that only it declared go too", strings.Join(managers, ", "))
 	}
-	if outcome.Diff = Diff(live, answer.Live); outcome.Diff == "" && outcome.Reason == "" {
+	if outcome.Diff = Diff(live, next); outcome.Diff == "" && outcome.Reason == "" {
 		outcome.Action = Unchanged
 		return outcome
 	}

@@ -18,14 +18,9 @@ func newUnstructured(content map[string]any) *unstructured.Unstructured {
 }
 
 // problemOf names an object as well as may be: it need not be valid.
-func problemOf(o Object, text string) Problem {
-	var names []string
-	for _, name := range []string{o.GetKind(), o.GetName()} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return Problem{Origin: o.Origin, Object: strings.Join(names, "/"), ID: o.ID(), Text: text}
+func problemOf(id ID, at Origin, text string) Problem {
+	names := slices.DeleteFunc([]string{id.Kind, id.Name}, func(name string) bool { return name == "" })
+	return Problem{Origin: at, Object: strings.Join(names, "/"), ID: id, Text: text}
 }
 
 // objectFaults finds what makes an object unfit to be declared, whatever the

@@ -69,8 +69,8 @@ func sameAsKubectl(t *testing.T, data []byte, objects []Object) {
 		t.Fatalf("%d objects, kubectl reads %d", len(objects), len(want))
 	}
 	for i, o := range objects {
-		if !reflect.DeepEqual(numbers(o.Object), numbers(want[i])) {
-			t.Fatalf("object %d: got\n%#v\nkubectl reads\n%#v", i, o.Object, want[i])
+		if !reflect.DeepEqual(numbers(o.Tree().Object), numbers(want[i])) {
+			t.Fatalf("object %d: got\n%#v\nkubectl reads\n%#v", i, o.Tree().Object, want[i])
 		}
 	}
 }

@@ -265,7 +265,7 @@ func TestLoaderRemembersContent(t *testing.T) {
 	files := manifests("a.yaml", fmt.Sprintf(configMap, "a"))
 	first, _ := loader.Load(files)
 	second, _ := loader.Load(files)
-	if first.Objects[0].Unstructured != second.Objects[0].Unstructured {
+	if first.Objects[0].manifest != second.Objects[0].manifest {
 		t.Error("a file with the same content was parsed again")
 	}
 }

@@ -118,10 +118,5 @@ func fieldsOf(text string) (*fieldpath.Set, error) {
 
 // object returns a bare manifest of the member, for messages about it.
 func (m member) object() Object {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(m.GVR.GroupVersion().String())
-	u.SetKind(m.ID.Kind)
-	u.SetNamespace(m.ID.Namespace)
-	u.SetName(m.ID.Name)
-	return Object{Unstructured: u}
+	return Object{manifest: &manifest{id: m.ID, version: m.GVR.Version}}
 }

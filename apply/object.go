@@ -2,26 +2,83 @@ package apply
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 )
 
 // Object is one manifest of a revision: what git (or a transform) says an
 // object of the cluster shall be, and where it says so.
 type Object struct {
+	*manifest
+	Origin Origin
+}
+
+// manifest is what a manifest says. It is shared, and never changed. The content is
+// kept as JSON: as a tree it would take ten times the memory, and a tree is needed
+// only to check it and to send it.
+type manifest struct {
+	id       ID
+	version  string // of the API, without the group
+	text     []byte
+	content  digest            // of the text
+	steering map[string]string // the annotations that are kubesync's own
+}
+
+// draft is a manifest as a tree, to be looked at and changed.
+type draft struct {
 	*unstructured.Unstructured
 	Origin Origin
+}
 
-	content digest // of what the manifest says, once that is known to stay
+// newManifest encodes a tree.
+func newManifest(tree *unstructured.Unstructured) (*manifest, error) {
+	text, err := json.Marshal(tree.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode the object: %w", err)
+	}
+	m := &manifest{id: identify(tree), version: tree.GroupVersionKind().Version, text: text, content: digestOf(text)}
+	for name, value := range tree.GetAnnotations() {
+		if strings.HasPrefix(name, steeringPrefix) {
+			if m.steering == nil {
+				m.steering = map[string]string{}
+			}
+			m.steering[name] = value
+		}
+	}
+	return m, nil
 }
 
 // ID returns the object's identity on the API server.
-func (o Object) ID() ID {
-	gvk := o.GroupVersionKind()
-	return ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+func (m *manifest) ID() ID { return m.id }
+
+// GroupVersionKind returns the object's kind, in the version it is written in.
+func (m *manifest) GroupVersionKind() schema.GroupVersionKind {
+	return m.id.GroupKind().WithVersion(m.version)
+}
+
+// Tree returns what the manifest says, as a tree that nobody else has.
+func (m *manifest) Tree() *unstructured.Unstructured {
+	tree := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(m.text, &tree); err != nil {
+		panic(fmt.Sprintf("%s: what was encoded cannot be decoded: %v", m.id, err))
+	}
+	return newUnstructured(tree)
+}
+
+// draft returns the object's manifest as a tree.
+func (o Object) draft() draft { return draft{o.Tree(), o.Origin} }
+
+// ID returns the object's identity on the API server.
+func (d draft) ID() ID { return identify(d.Unstructured) }
+
+// identify returns the identity of an object.
+func identify(tree *unstructured.Unstructured) ID {
+	return ID{Group: tree.GroupVersionKind().Group, Kind: tree.GetKind(), Namespace: tree.GetNamespace(), Name: tree.GetName()}
 }
 
 // Origin is the place of a manifest: a path as the user knows it and the line

@@ -56,7 +56,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	checked, checkErr := Check(loaded.Objects, s.rules(plan))
+	checked, checkErr := s.checker.Check(loaded.Objects, s.rules(plan))
 	if err := JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
@@ -125,12 +125,12 @@ func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Ob
 	declared := map[string]bool{}
 	for _, o := range objects {
 		if o.ID().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-			declared[o.GetName()] = true
+			declared[o.ID().Name] = true
 		}
 	}
-	var housed []Object
+	housed := make([]Object, 0, len(objects))
 	for _, o := range objects {
-		ns := o.GetNamespace()
+		ns := o.ID().Namespace
 		if ns == "" || declared[ns] || live.exists(ns) {
 			housed = append(housed, o)
 			continue
@@ -156,7 +156,7 @@ func (p Plan) scope() scope {
 
 // declaredBy returns what a revision declares. What is parked is declared too.
 func declaredBy(checked Checked) map[ID]bool {
-	declared := map[ID]bool{}
+	declared := make(map[ID]bool, len(checked.Objects)+len(checked.Parked))
 	for _, o := range checked.Objects {
 		declared[o.ID()] = true
 	}

@@ -24,9 +24,8 @@ func serverMetadata() []string {
 	}
 }
 
-// prepare makes an object what is sent to the API server. It changes the object,
-// which must be a copy.
-func prepare(o Object, hasStatus bool) (faults, warnings []string) {
+// prepare makes an object what is sent to the API server.
+func prepare(o draft, hasStatus bool) (faults, warnings []string) {
 	metadata := mapAt(o.Object, "metadata")
 	for _, field := range serverMetadata() {
 		delete(metadata, field)
@@ -100,7 +99,7 @@ func encodeStringData(secret map[string]any) []string {
 
 // lastEnv reduces the repeated variables of each container to their last value,
 // which is what the kubelet makes of them, and server-side apply refuses.
-func lastEnv(o Object) (warnings []string) {
+func lastEnv(o draft) (warnings []string) {
 	spec := mapAt(podTemplate(o.Object, o.ID().GroupKind()), "spec")
 	for _, list := range containerLists() {
 		for i, container := range mapsAt(spec, list) {
@@ -153,7 +152,7 @@ func lastOfEachName(env []any) (reduced []any, repeated []string) {
 
 // leaveOut removes the fields that the annotation ignoreAnnotation names. A
 // field that is not there is left out already.
-func leaveOut(o Object) (faults []string) {
+func leaveOut(o draft) (faults []string) {
 	paths, _ := ignoredFields(o.GetAnnotations()[ignoreAnnotation])
 	for _, path := range paths {
 		parent := o.Object

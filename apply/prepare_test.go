@@ -13,7 +13,7 @@ func prepared(t *testing.T, text string) string {
 	checked, err := Check(objectsOf(t, text), Rules{})
 	var b strings.Builder
 	for _, o := range checked.Objects {
-		b.WriteString(toYAML(o.Unstructured))
+		b.WriteString(toYAML(o.Tree()))
 	}
 	for _, w := range checked.Warnings {
 		fmt.Fprintf(&b, "warning %s\n", w)

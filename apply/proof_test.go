@@ -14,7 +14,7 @@ func declaredSet(n int) *Set {
 	for i := range n {
 		id := ID{Kind: "ConfigMap", Namespace: "default", Name: fmt.Sprint(i)}
 		d := &declared{uid: types.UID(fmt.Sprint("uid", i)), entry: unique.Make("{}"), sent: digestOf([]byte{byte(i)})}
-		d.object.content = d.sent
+		d.object = Object{manifest: &manifest{id: id, content: d.sent}}
 		d.proof = newProof(id, d.uid, d.sent, d.entry)
 		s.objects[id] = d
 	}

@@ -64,30 +64,47 @@ type definedKind struct {
 // setKinds are the kinds that the set brings along.
 type setKinds map[schema.GroupKind]definedKind
 
+// definition is what a CustomResourceDefinition says of its kind.
+type definition struct {
+	kind schema.GroupKind
+	definedKind
+}
+
 // definitions finds the CustomResourceDefinitions among the objects. What is
-// wrong with one is for the API server to say.
-func definitions(objects []Object) setKinds {
-	kinds := setKinds{}
+// wrong with one is for the API server to say. Those that are known are not read
+// again; what is known now is returned too.
+func definitions(objects []Object, before map[*manifest]definition) (setKinds, map[*manifest]definition) {
+	kinds, known := setKinds{}, map[*manifest]definition{}
 	for _, o := range objects {
-		if o.ID().GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		if o.ID().GroupKind() != crdKind {
 			continue
 		}
-		spec := mapAt(o.Object, "spec")
-		names := mapAt(spec, "names")
-		group, _ := spec["group"].(string)
-		kind, _ := names["kind"].(string)
-		defined := definedKind{scope: ScopeNamespaced, origin: o.Origin, versions: map[string]bool{}}
-		if spec["scope"] == "Cluster" {
-			defined.scope = ScopeCluster
+		found, read := before[o.manifest]
+		if !read {
+			found = define(o.Tree().Object)
 		}
-		for _, v := range mapsAt(spec, "versions") {
-			if name, ok := v["name"].(string); ok && v["served"] == true {
-				defined.versions[name] = mapAt(v, "subresources")["status"] != nil
-			}
-		}
-		kinds[schema.GroupKind{Group: group, Kind: kind}] = defined
+		known[o.manifest] = found
+		found.origin = o.Origin
+		kinds[found.kind] = found.definedKind
 	}
-	return kinds
+	return kinds, known
+}
+
+// define reads a CustomResourceDefinition.
+func define(crd map[string]any) definition {
+	spec := mapAt(crd, "spec")
+	group, _ := spec["group"].(string)
+	kind, _ := mapAt(spec, "names")["kind"].(string)
+	defined := definedKind{scope: ScopeNamespaced, versions: map[string]bool{}}
+	if spec["scope"] == "Cluster" {
+		defined.scope = ScopeCluster
+	}
+	for _, v := range mapsAt(spec, "versions") {
+		if name, ok := v["name"].(string); ok && v["served"] == true {
+			defined.versions[name] = mapAt(v, "subresources")["status"] != nil
+		}
+	}
+	return definition{schema.GroupKind{Group: group, Kind: kind}, defined}
 }
 
 // lookup returns the definition of a kind, if it serves that version.

@@ -43,6 +43,7 @@ type Set struct {
 	id         string  // the apply set ID
 	parentName string
 	loader     *Loader
+	checker    Checker // used by Plan alone
 
 	mu      sync.Mutex       // guards what follows, which other sets read
 	claimed bool             // the set has said at least once what it declares

@@ -19,7 +19,7 @@ const steeringPrefix = "kubesync.io/"
 
 // steeringFaults finds what kubesync would misunderstand: an annotation with a
 // slip in it would silently not protect what it was meant to protect.
-func steeringFaults(o Object) []string {
+func steeringFaults(o draft) []string {
 	var faults []string
 	annotations := o.GetAnnotations()
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {

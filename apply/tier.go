@@ -58,7 +58,7 @@ func newGate() (*gate, error) {
 
 // object refuses an object for what it is. The scope may be unknown; hint says
 // how the object got into its namespace.
-func (g *gate) object(o Object, scope Scope, isSystem func(string) bool, hint string) []string {
+func (g *gate) object(o draft, scope Scope, isSystem func(string) bool, hint string) []string {
 	id := o.ID()
 	var refusals []string
 	switch {
@@ -75,7 +75,7 @@ func (g *gate) object(o Object, scope Scope, isSystem func(string) bool, hint st
 
 // pod refuses an object for the pods it makes. It looks at what will be sent, so
 // the object must be prepared.
-func (g *gate) pod(o Object) []string {
+func (g *gate) pod(o draft) []string {
 	kind := o.ID().GroupKind()
 	if _, hasTemplate := podTemplatePath(kind); !hasTemplate {
 		return nil

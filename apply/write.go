@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
 	served, found := w.kinds.served[o.GroupVersionKind()]
 	if !found {
-		return parked(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.GetKind(), o.GetAPIVersion()))
+		return parked(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
@@ -74,10 +73,25 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	return outcome
 }
 
+// asIs tells whether an object is known to be as it was sent, and how that is told.
+// Of most objects that is so at most syncs, which is why it is found out before
+// anything else, and without waiting for anybody.
+func (w *writer) asIs(o Object) (Outcome, bool) {
+	outcome := Outcome{ID: o.ID(), Origin: o.Origin, Action: Unchanged}
+	if _, elsewhere := w.plan.taken[outcome.ID]; elsewhere || w.verify {
+		return outcome, false
+	}
+	live, there := w.set.look(w.plan, outcome.ID)
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	d := w.set.objects[outcome.ID]
+	return outcome, d.sent == o.content && !live.Suspended && w.set.condition(d, live, there) == asSent
+}
+
 // settled tells whether an object needs no write, or may have none, and how that is
 // told.
 func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, known bool) (Outcome, bool) {
-	if known && before.suspended(o.GetAnnotations()) {
+	if known && before.suspended(o.steering) {
 		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
 		return outcome, true
 	}
@@ -116,7 +130,7 @@ func (s *Set) applyOne(ctx context.Context, served servedKind, o Object) (answer
 	labelled := withLabel(o, s.id)
 	answer, err = s.send(ctx, served.GVR, labelled)
 	if fields := immutableFields(err); len(fields) > 0 {
-		if o.GetAnnotations()[recreateAnnotation] != "true" {
+		if o.steering[recreateAnnotation] != "true" {
 			return answer, nil, fmt.Errorf("immutable: %s: %w; the annotation %s: \"true\" lets kubesync delete the object and create it again",
 				strings.Join(fields, ", "), err, recreateAnnotation)
 		}
@@ -148,7 +162,7 @@ func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object 
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		err := s.cluster.write(ctx, func() (err error) {
-			answer, err = s.client.apply(ctx, gvr, object, FieldManager, false)
+			answer, err = s.client.apply(ctx, gvr, object, FieldManager)
 			return withoutSecrets(object, err)
 		})
 		if !notServed(err) || time.Now().After(deadline) {
@@ -246,8 +260,11 @@ func (m member) same(o Object, now member) bool {
 	if m.ResourceVersion == now.ResourceVersion {
 		return true
 	}
-	return m.Generation != 0 && m.Generation == now.Generation && m.Entry == now.Entry &&
-		contains(m.Labels, o.GetLabels()) && contains(m.Annotations, o.GetAnnotations())
+	if m.Generation == 0 || m.Generation != now.Generation || m.Entry != now.Entry {
+		return false
+	}
+	declared := o.Tree()
+	return contains(m.Labels, declared.GetLabels()) && contains(m.Annotations, declared.GetAnnotations())
 }
 
 // contains tells whether a map has all of some pairs.
@@ -260,11 +277,10 @@ func contains(all, some map[string]string) bool {
 	return true
 }
 
-// withLabel returns a copy of the object that carries the set's label; git's
-// object stays as it is.
+// withLabel returns the object as it is sent: with the set's label.
 func withLabel(o Object, id string) *unstructured.Unstructured {
-	labelled := o.DeepCopy()
-	labels := maps.Clone(labelled.GetLabels())
+	labelled := o.Tree()
+	labels := labelled.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
