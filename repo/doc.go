@@ -52,7 +52,9 @@
 //     there) before it is used, so a fetch that breaks off leaves the last good
 //     revision as it was. When the revision changes, a store of packs goes on to use
 //     what the one before held until the next poll. By then the new revision was
-//     used once, and what nobody asked for goes.
+//     used once, and what nobody asked for goes: packs that hold little else than
+//     that are dropped, and the rest copied; others stay as they are, so at most
+//     half of what is held is not needed.
 //   - file://: in place, opened read-only: no lock, no gc, no ref is ever
 //     written there. Objects that are pruned from such a repository are gone
 //     from a revision that needs them, as they would be for git.

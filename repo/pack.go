@@ -121,6 +121,33 @@ func (p *pack) has(hash plumbing.Hash) bool {
 	return err == nil && found
 }
 
+// len returns how many objects there are.
+func (p *pack) len() int {
+	count, err := p.index.Count()
+	if err != nil {
+		return 0 // a memory index always knows
+	}
+	return int(count)
+}
+
+// those returns the objects that are wanted.
+func (p *pack) those(wanted func(plumbing.Hash) bool) []plumbing.Hash {
+	entries, err := p.index.Entries()
+	if err != nil {
+		return nil // a memory index can always be read
+	}
+	var found []plumbing.Hash
+	for {
+		entry, err := entries.Next()
+		if err != nil {
+			return found
+		}
+		if wanted(entry.Hash) {
+			found = append(found, entry.Hash)
+		}
+	}
+}
+
 // addCommits notes the commits of the pack in a history.
 func (p *pack) addCommits(h history) error {
 	for _, hash := range p.commits {

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,21 +101,50 @@ func (s *store) settle(ctx context.Context) {
 	if s.older == nil {
 		return
 	}
-	var hashes []plumbing.Hash
-	for hash := range s.kept {
-		if s.own(hash) == nil {
-			hashes = append(hashes, hash)
-		}
-	}
-	plumbing.HashesSort(hashes)
-	if len(hashes) > 0 {
-		if data, err := writePack(ctx, s.older, hashes); err == nil {
+	stay, copied := s.older.divide(func(hash plumbing.Hash) bool { return s.kept[hash] && s.own(hash) == nil })
+	if len(copied) > 0 {
+		if data, err := writePack(ctx, s.older, copied); err == nil {
 			if p, err := newPack(ctx, data); err == nil {
 				s.packs = append(s.packs, p)
 			}
 		}
 	}
+	s.packs = append(s.packs, stay...)
 	s.older, s.kept = nil, nil
+}
+
+// divide sorts what is needed of a store: into packs that stay as they are, and
+// objects to be copied out of those that hold little else than what is not needed, or
+// little. To copy all at each revision would cost in proportion to the files, never
+// to copy any in packs to look through: what is copied together with as much or more
+// is copied some ten times in a store of 10,000 files.
+func (s *store) divide(needed func(plumbing.Hash) bool) (stay []*pack, copied []plumbing.Hash) {
+	type part struct {
+		*pack
+		needed []plumbing.Hash
+	}
+	parts := make([]part, 0, len(s.packs))
+	for _, p := range s.packs {
+		parts = append(parts, part{p, p.those(needed)})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(len(a.needed), len(b.needed)) })
+	smaller, last := 0, -1
+	for i, p := range parts {
+		if len(p.needed) <= 2*smaller {
+			last = i
+		}
+		smaller += len(p.needed)
+	}
+	for i, p := range parts {
+		switch {
+		case i <= last, 2*len(p.needed) < p.len():
+			copied = append(copied, p.needed...)
+		default:
+			stay = append(stay, p.pack)
+		}
+	}
+	plumbing.HashesSort(copied)
+	return stay, slices.Compact(copied)
 }
 
 // missing returns those of some objects that are not held, each once.
