@@ -39,12 +39,13 @@ func (l *Loader) Load(files fs.FS) (Loaded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	paths, problems := manifestPaths(files)
+	found, problems := findManifests(files)
 	before := l.parsed
-	l.parsed = make(map[string]*manifestFile, len(paths))
+	l.parsed = make(map[string]*manifestFile, len(found))
 	var loaded Loaded
-	for _, path := range paths {
-		file, err := l.read(files, path, before)
+	for _, at := range found {
+		path := at.path
+		file, err := l.read(files, at, before)
 		if err != nil {
 			problems = append(problems, unreadable(path, err))
 			continue
@@ -60,16 +61,13 @@ func (l *Loader) Load(files fs.FS) (Loaded, error) {
 }
 
 // read returns what one file holds, from memory if its content is known.
-func (l *Loader) read(files fs.FS, path string, before map[string]*manifestFile) (*manifestFile, error) {
-	key, err := knownHash(files, path)
-	if err != nil {
-		return nil, err
-	}
+func (l *Loader) read(files fs.FS, at manifestAt, before map[string]*manifestFile) (*manifestFile, error) {
+	key := at.key
 	if file := before[key]; key != "" && file != nil {
 		l.parsed[key] = file
 		return file, nil
 	}
-	data, err := fs.ReadFile(files, path)
+	data, err := fs.ReadFile(files, at.path)
 	if err != nil {
 		return nil, err
 	}
@@ -85,39 +83,41 @@ func (l *Loader) read(files fs.FS, path string, before map[string]*manifestFile)
 	return file, nil
 }
 
-// knownHash returns the content hash that the file system itself can tell, or "".
-func knownHash(files fs.FS, path string) (string, error) {
-	info, err := fs.Stat(files, path)
-	if err != nil {
-		return "", err
-	}
-	if hashed, ok := info.(interface{ Hash() string }); ok && hashed.Hash() != "" {
-		return "hash:" + hashed.Hash(), nil
-	}
-	return "", nil
-}
+// manifestAt is a file: its path, and what its content is known by, "" if by nothing.
+type manifestAt struct{ path, key string }
 
-// manifestPaths lists the files in path order, and the directories and files
-// that could not be looked at.
-func manifestPaths(files fs.FS) ([]string, Problems) {
-	var paths []string
+// findManifests lists the files in path order, and the directories and files that
+// could not be looked at.
+func findManifests(files fs.FS) ([]manifestAt, Problems) {
+	var found []manifestAt
 	var problems Problems
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err == nil && !entry.IsDir() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				found = append(found, manifestAt{path, knownHash(info)})
+			}
+		}
+		if err != nil {
 			problems = append(problems, unreadable(path, err))
 			if entry != nil && entry.IsDir() {
 				return fs.SkipDir
 			}
-		case !entry.IsDir():
-			paths = append(paths, path)
 		}
 		return nil
 	})
 	if err != nil {
 		problems = append(problems, unreadable(".", err))
 	}
-	return paths, problems
+	return found, problems
+}
+
+// knownHash returns the content hash that the file system itself can tell, or "".
+func knownHash(info fs.FileInfo) string {
+	if hashed, ok := info.(interface{ Hash() string }); ok && hashed.Hash() != "" {
+		return "hash:" + hashed.Hash()
+	}
+	return ""
 }
 
 // unreadable words a failure to read a file, whose path fs errors repeat.

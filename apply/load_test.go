@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -222,6 +223,22 @@ func (h hashedFS) Stat(name string) (fs.FileInfo, error) {
 	}
 	return info, err
 }
+
+func (h hashedFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := h.MapFS.ReadDir(name)
+	for i, entry := range entries {
+		entries[i] = hashedEntry{entry, h, path.Join(name, entry.Name())}
+	}
+	return entries, err
+}
+
+type hashedEntry struct {
+	fs.DirEntry
+	fsys hashedFS
+	name string
+}
+
+func (e hashedEntry) Info() (fs.FileInfo, error) { return e.fsys.Stat(e.name) }
 
 func (h hashedFS) ReadFile(name string) ([]byte, error) {
 	h.reads[name]++

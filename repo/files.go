@@ -71,6 +71,22 @@ func (f *files) Fetch(ctx context.Context, names ...string) error {
 	return lazily.need(ctx, hashes, false)
 }
 
+// FetchFiles gets, in one request, what is not held of the content of files, which
+// a directory of this revision has described.
+func (f *files) FetchFiles(ctx context.Context, infos ...fs.FileInfo) error {
+	lazily, ok := f.from.(lazy)
+	if !ok {
+		return nil
+	}
+	hashes := make([]plumbing.Hash, 0, len(infos))
+	for _, info := range infos {
+		if known, ok := info.(fileInfo); ok {
+			hashes = append(hashes, known.hash)
+		}
+	}
+	return lazily.need(ctx, hashes, false)
+}
+
 // FetchBelow gets the lists of a directory and of all below it. The name of nothing
 // is skipped.
 func (f *files) FetchBelow(ctx context.Context, dir string) error {

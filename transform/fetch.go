@@ -17,6 +17,8 @@ type fetcher interface {
 	// Fetch gets the content of files and links, and the lists of directories.
 	// Names of nothing are skipped.
 	Fetch(ctx context.Context, names ...string) error
+	// FetchFiles gets the content of files that a directory of the revision described.
+	FetchFiles(ctx context.Context, files ...fs.FileInfo) error
 	// FetchBelow gets the lists of a directory and of all directories below it.
 	FetchBelow(ctx context.Context, dir string) error
 }
@@ -31,6 +33,29 @@ func (t tree) fetch(ctx context.Context, names ...string) error {
 		return fmt.Errorf("fetch %d files of %s: %w", len(names), t.what, err)
 	}
 	return nil
+}
+
+// fetchFiles gets files that were found in a tree.
+func (t tree) fetchFiles(ctx context.Context, found map[string]sourceFile) error {
+	from, ok := t.fsys.(fetcher)
+	if !ok || len(found) == 0 {
+		return nil
+	}
+	var others []string
+	described := make([]fs.FileInfo, 0, len(found))
+	for _, file := range found {
+		if file.info != nil {
+			described = append(described, file.info)
+		} else {
+			others = append(others, file.resolved)
+		}
+	}
+	if len(described) > 0 {
+		if err := from.FetchFiles(ctx, described...); err != nil {
+			return fmt.Errorf("fetch %d files of %s: %w", len(described), t.what, err)
+		}
+	}
+	return t.fetch(ctx, others...)
 }
 
 // fetchBelow gets the lists of all directories below one.

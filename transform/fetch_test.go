@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,48 @@ func (f *far) Fetch(_ context.Context, names ...string) error {
 		f.held[name] = true
 	}
 	return f.fails
+}
+
+func (f *far) FetchFiles(_ context.Context, files ...fs.FileInfo) error {
+	f.requests++
+	for _, file := range files {
+		f.held[file.(farInfo).path] = true
+	}
+	return f.fails
+}
+
+// farInfo describes a file by a hash: the name is as good as any.
+type farInfo struct {
+	fs.FileInfo
+	path string
+}
+
+func (i farInfo) Hash() string { return i.path }
+
+type farEntry struct {
+	fs.DirEntry
+	path string
+}
+
+func (e farEntry) Info() (fs.FileInfo, error) {
+	info, err := e.DirEntry.Info()
+	return farInfo{info, e.path}, err
+}
+
+func (f *far) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := f.MapFS.ReadDir(name)
+	for i, entry := range entries {
+		entries[i] = farEntry{entry, path.Join(name, entry.Name())}
+	}
+	return entries, err
+}
+
+func (f *far) Lstat(name string) (fs.FileInfo, error) {
+	info, err := f.MapFS.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	return farInfo{info, name}, nil
 }
 
 func (f *far) FetchBelow(context.Context, string) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"time"
@@ -40,20 +39,17 @@ func (s bytesSize) Size() int64 { return int64(s) }
 // also the directory of another one is not supported.
 func newFileSet(files map[string]content) *fileSet {
 	set := &fileSet{files: files, dirs: map[string][]string{".": nil}}
-	members := map[string]map[string]bool{}
 	for name := range files {
-		for dir := path.Dir(name); ; name, dir = dir, path.Dir(dir) {
-			if members[dir] == nil {
-				members[dir] = map[string]bool{}
-			}
-			members[dir][path.Base(name)] = true
-			if dir == "." {
-				break
-			}
+		for known := false; !known; {
+			var dir string
+			dir = path.Dir(name)
+			_, known = set.dirs[dir]
+			set.dirs[dir] = append(set.dirs[dir], path.Base(name))
+			name = dir
 		}
 	}
-	for dir, names := range members {
-		set.dirs[dir] = slices.Sorted(maps.Keys(names))
+	for _, names := range set.dirs {
+		slices.Sort(names)
 	}
 	return set
 }
@@ -214,18 +210,38 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 type sourceFile struct {
 	tree     tree
 	resolved string
+	// info is what the directory says of a file that is known by its hash, and so
+	// does not change; nil for others.
+	info fs.FileInfo
+}
+
+// hashed is a file, or what describes one, that is known by git's hash of its content.
+type hashed interface{ Hash() string }
+
+// knownByHash returns what describes a file, nil if that has no hash.
+func knownByHash(info fs.FileInfo, err error) fs.FileInfo {
+	if err != nil {
+		return nil // reading it will fail too, and be told of
+	}
+	if known, ok := info.(hashed); !ok || known.Hash() == "" {
+		return nil
+	}
+	return info
 }
 
 func (f sourceFile) read() ([]byte, error) { return f.tree.readFile(f.resolved) }
 
 func (f sourceFile) describe() (sized, string, error) {
-	info, err := fs.Lstat(f.tree.fsys, f.resolved)
-	if err != nil {
-		return nil, "", err
+	info := f.info
+	if info == nil {
+		var err error
+		if info, err = fs.Lstat(f.tree.fsys, f.resolved); err != nil {
+			return nil, "", err
+		}
 	}
 	hash := ""
-	if hashed, ok := info.(interface{ Hash() string }); ok {
-		hash = hashed.Hash()
+	if known, ok := info.(hashed); ok {
+		hash = known.Hash()
 	}
 	return info, hash, nil
 }

@@ -27,10 +27,9 @@ type directory struct {
 	name, resolved string
 }
 
-// find returns the manifests below dir, keyed by their path; the value is the
-// resolved name in the tree.
-func (f *finder) find(ctx context.Context, dir directory) (map[string]string, error) {
-	found := map[string]string{}
+// find returns the manifests below dir, keyed by their path.
+func (f *finder) find(ctx context.Context, dir directory) (map[string]sourceFile, error) {
+	found := map[string]sourceFile{}
 	if f.recursive {
 		if err := f.tree.fetchBelow(ctx, dir.resolved); err != nil {
 			return nil, err
@@ -44,7 +43,7 @@ func (f *finder) find(ctx context.Context, dir directory) (map[string]string, er
 
 // walk adds the manifests of dir to found. above holds the directories that lead
 // here, by their resolved names, to notice a link back to one of them.
-func (f *finder) walk(ctx context.Context, dir directory, above []string, found map[string]string) error {
+func (f *finder) walk(ctx context.Context, dir directory, above []string, found map[string]sourceFile) error {
 	entries, err := fs.ReadDir(f.tree.fsys, dir.resolved)
 	if err != nil {
 		return fmt.Errorf("read directory %s: %w%s", dir.name, err, f.advice())
@@ -61,14 +60,17 @@ func (f *finder) walk(ctx context.Context, dir directory, above []string, found 
 			continue
 		}
 		child := directory{path.Join(dir.name, entry.Name()), path.Join(dir.resolved, entry.Name())}
-		mode := entry.Type()
+		mode, file := entry.Type(), sourceFile{tree: f.tree}
 		if mode&fs.ModeSymlink != 0 {
-			child, mode, err = f.follow(ctx, child)
+			child, mode, file.info, err = f.follow(ctx, child)
 			if err != nil {
 				return err
 			}
+		} else if mode.IsRegular() {
+			file.info = knownByHash(entry.Info())
 		}
-		if err := f.add(ctx, child, mode, above, found); err != nil {
+		file.resolved = child.resolved
+		if err := f.add(ctx, child, mode, file, above, found); err != nil {
 			return err
 		}
 	}
@@ -76,7 +78,7 @@ func (f *finder) walk(ctx context.Context, dir directory, above []string, found 
 }
 
 // add puts a manifest into found, or what is below a directory.
-func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, above []string, found map[string]string) error {
+func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, file sourceFile, above []string, found map[string]sourceFile) error {
 	switch {
 	case mode&fs.ModeSymlink != 0 || f.ignore.ignores(child.name, mode.IsDir()):
 		return nil
@@ -95,33 +97,33 @@ func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, abo
 	case !mode.IsRegular():
 		return notRegular(child.name, mode)
 	}
-	found[child.name] = child.resolved
+	found[child.name] = file
 	return nil
 }
 
 // follow resolves a symbolic link. What it leads to comes back with its mode; the
 // mode stays that of a link if it is none of our business: a link that is
 // ignored, that cannot lead to a manifest, or to nothing and is not named like one.
-func (f *finder) follow(ctx context.Context, link directory) (directory, fs.FileMode, error) {
+func (f *finder) follow(ctx context.Context, link directory) (directory, fs.FileMode, fs.FileInfo, error) {
 	if !f.follows(link) {
-		return link, fs.ModeSymlink, nil
+		return link, fs.ModeSymlink, nil, nil
 	}
 	wanted := isManifest(link.name)
 	resolved, info, err := f.tree.stat(link.resolved)
 	if errors.Is(err, fs.ErrNotExist) && !wanted {
-		return link, fs.ModeSymlink, nil
+		return link, fs.ModeSymlink, nil, nil
 	}
 	if err != nil {
 		// A linkError names the link itself.
 		if !isLinkError(err) {
 			err = fmt.Errorf("follow symbolic link %s: %w", link.name, err)
 		}
-		return link, 0, fmt.Errorf("%w%s", err, f.advice())
+		return link, 0, nil, fmt.Errorf("%w%s", err, f.advice())
 	}
 	if info.IsDir() && f.recursive {
 		err = f.tree.fetchBelow(ctx, resolved)
 	}
-	return directory{link.name, resolved}, info.Mode().Type(), err
+	return directory{link.name, resolved}, info.Mode().Type(), knownByHash(info, nil), err
 }
 
 // follows tells whether it is of interest where a symbolic link leads.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -80,7 +78,7 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 	case err != nil:
 		return nil, nil, fmt.Errorf("look for %s: %w", name, err)
 	case info.Mode().IsRegular():
-		return map[string]content{name: sourceFile{from, resolved}}, nil, nil
+		return map[string]content{name: sourceFile{tree: from, resolved: resolved}}, nil, nil
 	case !info.IsDir():
 		return nil, nil, notRegular(name, info.Mode())
 	}
@@ -97,12 +95,12 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := from.fetch(ctx, slices.Collect(maps.Values(found))...); err != nil {
+	if err := from.fetchFiles(ctx, found); err != nil {
 		return nil, nil, err
 	}
 	files := make(map[string]content, len(found))
-	for name, resolved := range found {
-		files[name] = sourceFile{from, resolved}
+	for name, file := range found {
+		files[name] = file
 	}
 	if len(files) == 0 {
 		return files, []string{t.nothingIn(dir)}, nil
