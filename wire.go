@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/sync/status/probe"
+	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -29,6 +32,7 @@ type wiring struct {
 	observer  sync.Observer
 	told      *sync.Log
 	printer   *sync.Printer // nil without DRYRUN
+	ready     *probe.Ready
 
 	// namespace is where objects go that name none and whose repo has none either;
 	// fromPod says that it is merely the daemon's own.
@@ -91,7 +95,8 @@ func (w *wiring) connect() error {
 // observe builds what hears of every sync: the log, and in a dry run the printer.
 func (w *wiring) observe() {
 	w.told = sync.NewLog(w.log, w.settings.DryRun)
-	w.observer = w.told
+	w.ready = probe.NewReady(w.standby)
+	w.observer = sync.Observers{w.told, w.ready}
 	if !w.settings.DryRun {
 		return
 	}
@@ -107,6 +112,12 @@ func (w *wiring) observe() {
 // run syncs until ctx ends, or once, and returns the exit status.
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
+	served, err := w.serve()
+	if err != nil {
+		return misconfigured(err)
+	}
+	defer served.Stop()
+	defer context.AfterFunc(ctx, w.ready.Stop)()
 	list := &repoList{wiring: w, warned: map[string]bool{}}
 	repos, err := w.firstList(ctx, list)
 	var mistakes config.Errors
@@ -137,6 +148,35 @@ func (w *wiring) run(ctx context.Context) int {
 		w.lease.Run(ctx, manager.Run)
 	}
 	return w.stopped(ctx)
+}
+
+// serve opens what LISTEN and PROBE_LISTEN name; neither with ONCE nor in a dry run,
+// whose end is what there is to know.
+func (w *wiring) serve() (*server.Server, error) {
+	if w.settings.Once || w.settings.DryRun {
+		return nil, nil
+	}
+	options := server.Options{
+		Listen:      w.settings.Listen,
+		Certificate: w.settings.ListenTLS,
+		ProbeListen: w.settings.ProbeListen,
+		Routes:      server.Routes{Health: http.HandlerFunc(probe.Healthy), Ready: w.ready},
+		Debug:       w.settings.Debug,
+		Log:         w.log,
+	}
+	if w.settings.ListenToken.Given() {
+		options.Token = w.settings.ListenToken.Read
+	}
+	return server.Start(options)
+}
+
+// standby tells whether another process holds the Lease.
+func (w *wiring) standby() bool {
+	if w.lease == nil {
+		return false
+	}
+	leading, holder := w.lease.Leading()
+	return !leading && holder != ""
 }
 
 // stopped says why the daemon ends.
@@ -247,13 +287,16 @@ func (l *repoList) Read(ctx context.Context) ([]sync.Repo, error) {
 	}
 	repos := make([]sync.Repo, len(all))
 	known := make([]apply.ListedRepo, len(all))
+	names := make([]string, len(all))
 	for i, r := range all {
 		repos[i] = l.repo(r)
+		names[i] = r.Name
 		known[i] = apply.ListedRepo{Name: r.Name, Tier: r.Tier, Namespaces: r.Namespaces}
 	}
 	if l.cluster != nil {
 		l.cluster.Listed(known)
 	}
+	l.ready.Listed(names)
 	return repos, nil
 }
 

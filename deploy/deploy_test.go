@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -94,6 +95,11 @@ func TestReplacesTheShellScript(t *testing.T) {
 	}
 	if len(pod.Volumes) != 1 || pod.Volumes[0].EmptyDir == nil || len(pod.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("volumes are %+v, want one emptyDir", pod.Volumes)
+	}
+	for path, probe := range map[string]*corev1.Probe{"/healthz": pod.Containers[0].LivenessProbe, "/readyz": pod.Containers[0].ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.IntValue() != 9798 {
+			t.Errorf("the probe of %s is %+v", path, probe)
+		}
 	}
 	if deployment.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 		t.Errorf("strategy is %s", deployment.Spec.Strategy.Type)

@@ -48,9 +48,12 @@ type Config struct {
 	OwnNamespace string // where parents and Leases are kept
 	InPod        bool
 
-	Listen            Listen
-	ProbeListen       Listen
-	WebhookSecretFile string // empty: no push webhook
+	Listen        Listen
+	ListenTLS     KeyPair    // of Listen; the zero value: no TLS
+	ListenToken   SecretFile // wanted on Listen for the page and the API
+	ProbeListen   Listen
+	WebhookSecret SecretFile // none: no push webhook
+	Debug         bool       // profiles are served
 
 	LogLevel  zerolog.Level
 	LogFormat LogFormat
@@ -291,25 +294,67 @@ func (b *builder) writes() {
 
 // serving reads what is served to the outside.
 func (b *builder) serving() {
-	b.to.Listen = parse(b.mistakes, "LISTEN", b.env.Listen, parseListen)
-	probes := b.env.ProbeListen
-	if probes == "" && b.host.pod.inside {
-		probes = ":9798"
+	b.to.Listen = parse(b.mistakes, "LISTEN", cmp.Or(b.env.Listen, defaultListen), parseListen)
+	b.to.Listen.Assumed = b.env.Listen == ""
+	probes := "off"
+	if b.host.pod.inside {
+		probes = defaultProbeListen
 	}
-	b.to.ProbeListen = parse(b.mistakes, "PROBE_LISTEN", cmp.Or(probes, "off"), parseListen)
-	if !b.to.Listen.Off() && b.to.Listen == b.to.ProbeListen {
+	b.to.ProbeListen = parse(b.mistakes, "PROBE_LISTEN", cmp.Or(b.env.ProbeListen, probes), parseListen)
+	b.to.ProbeListen.Assumed = b.env.ProbeListen == "" && !b.to.ProbeListen.Off()
+	if !b.to.Listen.Off() && b.to.Listen.same(b.to.ProbeListen) {
 		b.add("PROBE_LISTEN", "%q is the address of LISTEN, too: LISTEN serves the probes as well, so set PROBE_LISTEN to \"off\" or to another address", b.to.Listen)
 	}
-	b.to.WebhookSecretFile = b.env.WebhookSecretFile
-	b.to.secretFiles.add(b.to.WebhookSecretFile)
-	b.checkPath("WEBHOOK_SECRET_FILE", b.to.WebhookSecretFile, b.checkSecretFile)
+	b.to.ListenTLS = b.listenTLS()
+	b.to.ListenToken = b.secretFile("LISTEN_TOKEN_FILE", b.env.ListenTokenFile)
+	if b.to.Listen.Public() && !b.to.ListenToken.Given() {
+		b.warn("LISTEN: %s can be reached from other machines and LISTEN_TOKEN_FILE is not set: whoever reaches it can read the status page", b.to.Listen)
+	}
+	b.to.WebhookSecret = b.secretFile("WEBHOOK_SECRET_FILE", b.env.WebhookSecretFile)
+	b.to.Debug = bool(b.env.Debug)
 }
 
-// checkSecretFile tells whether a file holds a secret, and has it redacted.
-func (b *builder) checkSecretFile(name string) error {
-	secret, err := readSecretFile(name)
-	b.redactor.Add(secret)
-	return err
+// Where is listened unless something else is said.
+const (
+	defaultListen      = "127.0.0.1:9797"
+	defaultProbeListen = ":9798"
+)
+
+// listenTLS reads the certificate of LISTEN. It is loaded again when it is used.
+func (b *builder) listenTLS() KeyPair {
+	pair := KeyPair{CertFile: b.env.ListenTLSCertFile, KeyFile: b.env.ListenTLSKeyFile}
+	switch {
+	case pair == KeyPair{}:
+		return pair
+	case pair.CertFile == "":
+		b.add("LISTEN_TLS_CERT_FILE", "it is not set, and LISTEN_TLS_KEY_FILE is: set both or none")
+		return KeyPair{}
+	case pair.KeyFile == "":
+		b.add("LISTEN_TLS_KEY_FILE", "it is not set, and LISTEN_TLS_CERT_FILE is: set both or none")
+		return KeyPair{}
+	}
+	b.to.secretFiles.add(pair.KeyFile)
+	if _, err := pair.Load(); err != nil {
+		b.add("LISTEN_TLS_CERT_FILE", "%v", err)
+	}
+	if b.to.Listen.Network == "unix" {
+		b.warn("LISTEN_TLS_CERT_FILE: ignored, as LISTEN is a socket of this machine, which is not encrypted")
+		return KeyPair{}
+	}
+	return pair
+}
+
+// secretFile reads a variable that names a file with a secret.
+func (b *builder) secretFile(variable, name string) SecretFile {
+	if name == "" {
+		return SecretFile{}
+	}
+	file := SecretFile{name: name, redactor: b.redactor}
+	b.to.secretFiles.add(name)
+	if _, err := file.Read(); err != nil {
+		b.add(variable, "%v", err)
+	}
+	return file
 }
 
 // logging reads level and format of the log. Of LOG_LEVEL, DEBUG and kubectl's -v the

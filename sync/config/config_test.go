@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 		ApplyConcurrency: 16,
 		Lease:            "kubesync-app",
 		OwnNamespace:     "kube-system",
-		Listen:           Listen{Network: "tcp", Address: "127.0.0.1:9797"},
+		Listen:           Listen{Network: "tcp", Address: "127.0.0.1:9797", Assumed: true},
 		LogLevel:         zerolog.InfoLevel,
 		LogFormat:        LogAuto,
 	}
@@ -129,11 +129,14 @@ func TestValues(t *testing.T) {
 		"APPLY_CONCURRENCY":    {vars{"APPLY_CONCURRENCY": "256"}, func(c Config) any { return c.ApplyConcurrency }, 256},
 		"TIMEOUT":              {vars{"TIMEOUT": "30"}, func(c Config) any { return c.Timeout }, 30 * time.Second},
 		"LISTEN off":           {vars{"LISTEN": "OFF"}, func(c Config) any { return c.Listen.Off() }, true},
-		"LISTEN all":           {vars{"LISTEN": ":80"}, func(c Config) any { return c.Listen }, Listen{"tcp", ":80"}},
+		"LISTEN all":           {vars{"LISTEN": ":80"}, func(c Config) any { return c.Listen }, Listen{Network: "tcp", Address: ":80"}},
 		"LISTEN IPv6":          {vars{"LISTEN": "[::1]:0"}, func(c Config) any { return c.Listen.String() }, "[::1]:0"},
-		"LISTEN socket":        {vars{"LISTEN": "unix:/run/k.sock"}, func(c Config) any { return c.Listen }, Listen{"unix", "/run/k.sock"}},
+		"LISTEN socket":        {vars{"LISTEN": "unix:/run/k.sock"}, func(c Config) any { return c.Listen }, Listen{Network: "unix", Address: "/run/k.sock"}},
+		"LISTEN socket URL":    {vars{"LISTEN": "unix:///run/k.sock"}, func(c Config) any { return c.Listen }, Listen{Network: "unix", Address: "/run/k.sock"}},
+		"LISTEN default":       {vars{"LISTEN": " "}, func(c Config) any { return c.Listen.Assumed }, true},
+		"LISTEN_TOKEN_FILE":    {vars{"LISTEN_TOKEN_FILE": secret}, func(c Config) any { return c.ListenToken.String() }, secret},
 		"PROBE_LISTEN":         {vars{"PROBE_LISTEN": "localhost:1"}, func(c Config) any { return c.ProbeListen.String() }, "localhost:1"},
-		"WEBHOOK_SECRET_FILE":  {vars{"WEBHOOK_SECRET_FILE": secret}, func(c Config) any { return c.WebhookSecretFile }, secret},
+		"WEBHOOK_SECRET_FILE":  {vars{"WEBHOOK_SECRET_FILE": secret}, func(c Config) any { return c.WebhookSecret.String() }, secret},
 		"LEASE":                {vars{"LEASE": "mine.example"}, func(c Config) any { return c.Lease }, "mine.example"},
 		"LEASE of a list":      {vars{"CONFIG": list}, func(c Config) any { return c.Lease }, "kubesync"},
 		"LOG_LEVEL":            {vars{"LOG_LEVEL": "WARN"}, func(c Config) any { return c.LogLevel }, zerolog.WarnLevel},
@@ -225,6 +228,12 @@ func TestMistakes(t *testing.T) {
 		"LISTEN no port":      {vars{"LISTEN": "localhost"}, []string{`LISTEN: "localhost" is neither`}},
 		"LISTEN socket":       {vars{"LISTEN": "unix:k.sock"}, []string{`LISTEN: "unix:k.sock" names no absolute path`}},
 		"LISTEN host":         {vars{"LISTEN": "http://h:1"}, []string{`LISTEN: "http://h:1" is neither`}},
+		"LISTEN long socket":  {vars{"LISTEN": "unix:/" + strings.Repeat("x", 107)}, []string{"LISTEN: ", "too long"}},
+		"LISTEN socket host":  {vars{"LISTEN": "unix://run/k.sock"}, []string{`LISTEN: "unix://run/k.sock" names no absolute path`}},
+		"LISTEN_TLS no key":   {vars{"LISTEN_TLS_CERT_FILE": empty}, []string{"LISTEN_TLS_KEY_FILE: it is not set"}},
+		"LISTEN_TLS no cert":  {vars{"LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: it is not set"}},
+		"LISTEN_TLS_CERT":     {vars{"LISTEN_TLS_CERT_FILE": empty, "LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: certificate ", "failed to find any PEM data"}},
+		"LISTEN_TOKEN_FILE":   {vars{"LISTEN_TOKEN_FILE": empty}, []string{"LISTEN_TOKEN_FILE: ", "is empty"}},
 		"PROBE_LISTEN":        {vars{"PROBE_LISTEN": "x"}, []string{`PROBE_LISTEN: "x" is neither`}},
 		"PROBE_LISTEN same":   {vars{"LISTEN": ":1", "PROBE_LISTEN": ":1"}, []string{`PROBE_LISTEN: ":1" is the address of LISTEN`}},
 		"WEBHOOK_SECRET_FILE": {vars{"WEBHOOK_SECRET_FILE": empty}, []string{"WEBHOOK_SECRET_FILE: ", "is empty"}},
@@ -257,6 +266,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 		"INTERVAL": "x", "VERSION_MODE": "x", "REPOCREDS_FILE": "/x/x", "SSH_KEY_FILE": "/x/x", "SSH_KNOWN_HOSTS_FILE": "/x/x",
 		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x",
 		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
+		"LISTEN_TLS_CERT_FILE": "/x/x", "LISTEN_TLS_KEY_FILE": "/x/x", "LISTEN_TOKEN_FILE": "/x/x",
 		"WEBHOOK_SECRET_FILE": "/x/x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
 	}, outside(t))
 	var list Errors
@@ -270,6 +280,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	for _, variable := range Variables() {
 		switch variable.Name {
 		case "REPOCREDS", "DRYRUN", "ONCE", "PRUNE", "RECURSIVE", "DEBUG": // cannot be wrong
+		case "LISTEN_TLS_KEY_FILE": // told with the certificate
 		default:
 			if !slices.Contains(got, variable.Name) {
 				t.Errorf("no mistake is reported for %s:\n%v", variable.Name, err)
@@ -279,8 +290,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 31 {
-		t.Errorf("%d mistakes are reported, want one for each of 31 variables:\n%v", len(got), err)
+	if len(got) != 33 {
+		t.Errorf("%d mistakes are reported, want one for each of 33 variables:\n%v", len(got), err)
 	}
 }
 

@@ -66,15 +66,18 @@ type environment struct {
 	ApplyConcurrency string `envconfig:"APPLY_CONCURRENCY" default:"16" desc:"Writes that are under way at the same time in one cluster: 1 to 256."`
 	Timeout          string `envconfig:"TIMEOUT" default:"5m" desc:"Longest time that one git fetch, or one run of 'CMD', may take: seconds or a duration; at least one second."`
 
-	Listen            string `envconfig:"LISTEN" default:"127.0.0.1:9797" desc:"Where the status page and the API are served, and all that 'PROBE_LISTEN' serves: 'host:port', 'unix:/path', or 'off'. With 'ONCE' nothing is served."`
+	Listen            string `envconfig:"LISTEN" auto:"'127.0.0.1:9797'" desc:"Where the status page and the API are served, and all that 'PROBE_LISTEN' serves: 'host:port', 'unix:/path', or 'off'. With 'ONCE' or 'DRYRUN' nothing is served."`
+	ListenTLSCertFile string `envconfig:"LISTEN_TLS_CERT_FILE" desc:"File with the certificate (and its chain) with which 'LISTEN' speaks https. It and its key are read again when they change."`
+	ListenTLSKeyFile  string `envconfig:"LISTEN_TLS_KEY_FILE" desc:"File with the key of that certificate."`
+	ListenTokenFile   string `envconfig:"LISTEN_TOKEN_FILE" desc:"File with a token that the status page and the API ask for: as a bearer token, or as the password of a browser. It is read again at every request."`
 	ProbeListen       string `envconfig:"PROBE_LISTEN" auto:"':9798' in a pod, else 'off'" desc:"Where the probes, the metrics and the push webhook are served, and nothing else: 'host:port', 'unix:/path', or 'off'."`
-	WebhookSecretFile string `envconfig:"WEBHOOK_SECRET_FILE" desc:"File with the secret of the push webhook, which it enables."`
+	WebhookSecretFile string `envconfig:"WEBHOOK_SECRET_FILE" desc:"File with the secret of the push webhook, which it enables. It is read again at every request."`
 
 	Lease string `envconfig:"LEASE" auto:"'kubesync' with 'CONFIG', else 'kubesync-' and the name of the first repo in 'REPO'" desc:"Name of the Lease that makes this process the only one that writes."`
 
 	LogLevel  string `envconfig:"LOG_LEVEL" default:"info" desc:"'trace', 'debug', 'info', 'warn', 'error', 'fatal', 'panic' or 'disabled'."`
 	LogFormat string `envconfig:"LOG_FORMAT" default:"auto" desc:"'console' for people, 'json' for machines, 'auto' for the former on a terminal and the latter elsewhere."`
-	Debug     truth  `envconfig:"DEBUG" default:"off" desc:"The same as 'LOG_LEVEL=debug'."`
+	Debug     truth  `envconfig:"DEBUG" default:"off" desc:"The same as 'LOG_LEVEL=debug'; and 'LISTEN' serves profiles of the process under '/debug/pprof/'."`
 
 	PodNamespace string `envconfig:"POD_NAMESPACE" auto:"the namespace of the ServiceAccount, else 'kube-system'" desc:"The namespace of kubesync itself: where it keeps its Leases and what it knows of each repo. A Deployment sets it from 'metadata.namespace'."`
 }

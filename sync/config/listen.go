@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -12,10 +13,28 @@ import (
 type Listen struct {
 	Network string // "tcp" or "unix"
 	Address string // "host:port", the host may be empty; or a socket's absolute path
+	// Assumed tells that nobody asked for this address: it is the default. That it
+	// is taken is then no reason not to start.
+	Assumed bool
 }
 
 // Off tells that nothing is served.
 func (l Listen) Off() bool { return l == Listen{} }
+
+// Public tells whether other machines may reach the address.
+func (l Listen) Public() bool {
+	if l.Network != "tcp" {
+		return false
+	}
+	host, _, err := net.SplitHostPort(l.Address)
+	ip := net.ParseIP(host)
+	return err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// same tells whether two addresses are one.
+func (l Listen) same(other Listen) bool {
+	return l.Network == other.Network && l.Address == other.Address
+}
 
 // String returns the address as it is written in the configuration.
 func (l Listen) String() string {
@@ -29,14 +48,23 @@ func (l Listen) String() string {
 	}
 }
 
-// parseListen reads "host:port", "unix:/path" or "off".
+// longestSocket is what fits into the kernel's sockaddr_un, less the final zero.
+const longestSocket = 107
+
+// parseListen reads "host:port", "unix:/path" (or unix:///path) or "off".
 func parseListen(text string) (Listen, error) {
 	if strings.EqualFold(text, "off") {
 		return Listen{}, nil
 	}
 	if socket, found := strings.CutPrefix(text, "unix:"); found {
+		if path, authority := strings.CutPrefix(socket, "//"); authority {
+			socket = path
+		}
 		if !filepath.IsAbs(socket) {
 			return Listen{}, fmt.Errorf("%q names no absolute path of a socket: write unix:/path", text)
+		}
+		if len(socket) > longestSocket {
+			return Listen{}, fmt.Errorf("%q is too long: the system allows a socket's path %d bytes", text, longestSocket)
 		}
 		return Listen{Network: "unix", Address: filepath.Clean(socket)}, nil
 	}
@@ -51,4 +79,18 @@ func parseListen(text string) (Listen, error) {
 	} else {
 		return Listen{Network: "tcp", Address: net.JoinHostPort(host, strconv.FormatUint(number, 10))}, nil
 	}
+}
+
+// KeyPair names the files of a certificate and its key. The zero value is none.
+type KeyPair struct {
+	CertFile, KeyFile string
+}
+
+// Load reads the files.
+func (k KeyPair) Load() (tls.Certificate, error) {
+	certificate, err := tls.LoadX509KeyPair(k.CertFile, k.KeyFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w", k.CertFile, k.KeyFile, err)
+	}
+	return certificate, nil
 }
