@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,16 +26,8 @@ func (c *Cluster) KeepAbandoned(ctx context.Context) error {
 	if err := w.parents.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
 		return fmt.Errorf("look for abandoned sets: %w", err)
 	}
-	abandoned := map[string]*corev1.ConfigMap{}
-	w.parents.Each(func(name string, live *corev1.ConfigMap) {
-		repo, isParent := strings.CutPrefix(name, parentName(""))
-		listed, known := c.isListed(repo)
-		if isParent && known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer {
-			abandoned[repo] = live
-		}
-	})
 	var problems []error
-	for repo, live := range abandoned {
+	for repo, live := range c.abandonedSets(w) {
 		if live.Annotations[deleteAnnotation] != repo {
 			c.sayAbandoned(repo)
 			continue
@@ -46,6 +39,54 @@ func (c *Cluster) KeepAbandoned(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// abandonedSets returns the parents of the sets that this daemon has written and whose
+// repos the configuration names no more, by repo.
+func (c *Cluster) abandonedSets(w *watched) map[string]*corev1.ConfigMap {
+	abandoned := map[string]*corev1.ConfigMap{}
+	w.parents.Each(func(name string, live *corev1.ConfigMap) {
+		repo, isParent := strings.CutPrefix(name, parentName(""))
+		listed, known := c.isListed(repo)
+		if isParent && known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer {
+			abandoned[repo] = live
+		}
+	})
+	return abandoned
+}
+
+// Abandoned is a set whose repo the configuration names no more. Its objects stay.
+type Abandoned struct {
+	Repo     string
+	URL      string // where it came from; empty if it is not known
+	Revision string // that was synced last
+	Delete   string // the command by which a person has its objects deleted
+	Deleting bool   // that was asked for
+}
+
+// Abandoned returns the abandoned sets by name, as far as they are seen.
+func (c *Cluster) Abandoned() []Abandoned {
+	w := c.watched()
+	if w == nil {
+		return nil
+	}
+	var sets []Abandoned
+	for repo, live := range c.abandonedSets(w) {
+		sets = append(sets, Abandoned{
+			Repo:     repo,
+			URL:      live.Data[dataURL],
+			Revision: live.Data[dataRevision],
+			Delete:   c.deletionCommand(repo),
+			Deleting: live.Annotations[deleteAnnotation] == repo,
+		})
+	}
+	slices.SortFunc(sets, func(a, b Abandoned) int { return strings.Compare(a.Repo, b.Repo) })
+	return sets
+}
+
+// deletionCommand has the objects of an abandoned set deleted.
+func (c *Cluster) deletionCommand(repo string) string {
+	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s %s=%s", c.options.OwnNamespace, parentName(repo), deleteAnnotation, repo)
+}
+
 // sayAbandoned tells of an abandoned set, once.
 func (c *Cluster) sayAbandoned(repo string) {
 	c.mu.Lock()
@@ -53,8 +94,7 @@ func (c *Cluster) sayAbandoned(repo string) {
 	c.abandoned[repo] = true
 	c.mu.Unlock()
 	if !said {
-		c.options.Log.Warn().Str("repo", repo).Msgf("abandoned: the configuration does not name the repo, its objects stay; to delete them: kubectl annotate configmap --namespace %s %s %s=%s",
-			c.options.OwnNamespace, parentName(repo), deleteAnnotation, repo)
+		c.options.Log.Warn().Str("repo", repo).Msgf("abandoned: the configuration does not name the repo, its objects stay; to delete them: %s", c.deletionCommand(repo))
 	}
 }
 

@@ -43,6 +43,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	pruned, err := s.prune(ctx, &plan, &result)
+	result.Approve = s.approval(plan.Revision.Revision, result)
 	if err != nil {
 		return result, err
 	}

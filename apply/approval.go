@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,6 +45,24 @@ func hasApprovalTrailer(message string) bool {
 
 // howToApprove says what releases a held prune.
 func (s *Set) howToApprove(revision string) string {
-	return fmt.Sprintf("to approve it: kubectl annotate configmap --namespace %s %s --overwrite %s=%s, or the trailer \"Kubesync-Prune: approved\" in the commit's message",
+	return fmt.Sprintf("to approve it: %s, or the trailer \"Kubesync-Prune: approved\" in the commit's message", s.approvalCommand(revision))
+}
+
+// approvalCommand approves what a revision prunes.
+func (s *Set) approvalCommand(revision string) string {
+	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s --overwrite %s=%s",
 		s.cluster.options.OwnNamespace, s.parentName, approvePruneAnnotation, revision)
+}
+
+// approval returns the command that releases what a result says is waiting for
+// approval, "" if nothing is.
+func (s *Set) approval(revision string, result Result) string {
+	asks := s.howToApprove(revision)
+	waits := strings.Contains(result.PruneHeld, asks) || slices.ContainsFunc(result.Outcomes, func(o Outcome) bool {
+		return o.Action == Blocked && strings.Contains(o.Reason, asks)
+	})
+	if !waits {
+		return ""
+	}
+	return s.approvalCommand(revision)
 }

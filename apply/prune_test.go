@@ -84,11 +84,18 @@ func testEmpty(t *testing.T, w world) {
 	if !strings.Contains(result.PruneHeld, "declares no objects at all") || !strings.Contains(result.PruneHeld, r.revision()) {
 		t.Errorf("held: %q", result.PruneHeld)
 	}
+	if want := "kubesync.io/approve-prune=" + r.revision(); !strings.HasSuffix(result.Approve, want) {
+		t.Errorf("approved by %q, want a command that ends in %q", result.Approve, want)
+	}
 	if result.Err() != nil {
 		t.Errorf("a prune that waits for a person counts as failure: %v", result.Err())
 	}
 	r.next.Message = approval
-	r.want(r.sync(), "pruned ConfigMap/empty/a")
+	result = r.sync()
+	r.want(result, "pruned ConfigMap/empty/a")
+	if result.Approve != "" {
+		t.Errorf("nothing is left to approve, but there is %q", result.Approve)
+	}
 }
 
 func testLimit(t *testing.T, w world) {

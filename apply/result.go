@@ -52,6 +52,9 @@ type Result struct {
 	// PruneHeld says, for a person, why what left git is not deleted and what
 	// would release it; empty if nothing is held as a whole.
 	PruneHeld string
+	// Approve is the command by which a person approves what this revision prunes;
+	// empty if nothing waits for that.
+	Approve string
 	// Waits says for which other repos pruning waits, since what left this one may have
 	// moved there; empty if for none. It goes on by itself.
 	Waits string

@@ -1,0 +1,272 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/sync"
+)
+
+// ObjectState is how an object stands to what git says of it. The set is closed.
+type ObjectState string
+
+// The states, those first that need a person's attention.
+const (
+	ObjectFailed    ObjectState = "failed"     // the API server said no
+	ObjectRefused   ObjectState = "refused"    // not this repo's to write
+	ObjectFight     ObjectState = "fight"      // somebody else writes it again and again, too
+	ObjectDrifted   ObjectState = "drifted"    // somebody changed it, and it was not put back
+	ObjectParked    ObjectState = "parked"     // waits for its CRD or Namespace
+	ObjectBlocked   ObjectState = "blocked"    // left git, and is not deleted yet
+	ObjectLeftAlone ObjectState = "left alone" // not written on purpose, as the reason says
+	ObjectSynced    ObjectState = "synced"     // as git says
+)
+
+// objectStates are all of them in that order.
+var objectStates = [...]ObjectState{ObjectFailed, ObjectRefused, ObjectFight, ObjectDrifted, ObjectParked, ObjectBlocked, ObjectLeftAlone, ObjectSynced}
+
+// ObjectStates lists every state, those first that need a person's attention.
+func ObjectStates() []ObjectState { return slices.Clone(objectStates[:]) }
+
+// wrong tells whether an object in the state is not as it should be. One that is
+// blocked waits for a person or a finalizer, and one that is left alone was meant to be.
+func (s ObjectState) wrong() bool {
+	switch s {
+	case ObjectFailed, ObjectRefused, ObjectFight, ObjectDrifted, ObjectParked:
+		return true
+	}
+	return false
+}
+
+// Object is what is known of an object at one moment.
+type Object struct {
+	Group     string `json:"group"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	File      string `json:"file,omitempty"` // of the manifest; empty for what left git
+	Line      int    `json:"line,omitempty"`
+
+	State   ObjectState  `json:"state"`
+	Since   time.Time    `json:"since"`            // when it came to this state
+	Action  apply.Action `json:"action"`           // of the last sync
+	Changed time.Time    `json:"changed,omitzero"` // when a sync last created or configured it
+	Reason  string       `json:"reason,omitempty"`
+
+	Warnings []string      `json:"warnings,omitempty"`
+	Health   *ObjectHealth `json:"health,omitempty"` // nil if nobody knows it
+	Drift    *Drift        `json:"drift,omitempty"`  // the last one; nil if there was none
+}
+
+// ID is what the log calls the object.
+func (o Object) ID() string {
+	return apply.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+}
+
+// Origin is where the manifest is, "file:line"; empty for what left git.
+func (o Object) Origin() string { return apply.Origin{File: o.File, Line: o.Line}.String() }
+
+// ObjectHealth is how an object is, as opposed to how it is declared.
+type ObjectHealth struct {
+	State   apply.HealthState `json:"state"`
+	Message string            `json:"message,omitempty"`
+	Since   time.Time         `json:"since,omitzero"`
+}
+
+// Drift is a change that somebody else made.
+type Drift struct {
+	What      string    `json:"what"` // for example "changed"
+	Fields    []string  `json:"fields,omitempty"`
+	Managers  []string  `json:"managers,omitempty"` // who holds these fields
+	At        time.Time `json:"at"`
+	Corrected bool      `json:"corrected"`
+	Fight     bool      `json:"fight"`
+	Times     int       `json:"times"` // it drifted, since this process runs
+	NextTry   time.Time `json:"nextTry,omitzero"`
+	Error     string    `json:"error,omitempty"`
+}
+
+// quietAfterFight is how long after its last correction an object is not fought over
+// any more. It is the time in which apply counts corrections.
+const quietAfterFight = 10 * time.Minute
+
+// fought tells whether the object is still being fought over.
+func (d *Drift) fought(now time.Time) bool {
+	return d.Fight && now.Before(d.At.Add(quietAfterFight)) || d.Fight && now.Before(d.NextTry.Add(quietAfterFight))
+}
+
+// track is what is kept of an object from sync to sync. It is comparable.
+type track struct {
+	state   ObjectState
+	since   time.Time
+	changed time.Time
+	drift   *Drift // never changed once it is here
+}
+
+// after returns the track once a sync has come to the object.
+func (t track) after(o apply.Outcome, report sync.Report) track {
+	switch {
+	case o.Action == apply.Created, o.Action == apply.Configured:
+		t.changed = report.Finished
+		t = t.settled()
+	case o.Action == apply.Unchanged && o.Reason == "" && t.drift != nil && t.drift.At.Before(report.Started):
+		t = t.settled()
+	}
+	return t.in(stateOf(o, t, report.Finished), report.Finished)
+}
+
+// in returns the track of an object that is in a state at some time.
+func (t track) in(state ObjectState, at time.Time) track {
+	if t.state != state {
+		t.state, t.since = state, at
+	}
+	return t
+}
+
+// settled returns the track of an object that is as git says again.
+func (t track) settled() track {
+	if t.drift != nil && !t.drift.Corrected {
+		drift := *t.drift
+		drift.Corrected, drift.Error, drift.NextTry = true, "", time.Time{}
+		t.drift = &drift
+	}
+	return t
+}
+
+// drifted takes drift in, and returns it as it is shown.
+func (r *record) drifted(told apply.Drift, now time.Time, redact func(string) string) Drift {
+	drift := Drift{What: told.What, Fields: told.Fields, Managers: told.Managers, At: now, Corrected: told.Corrected, Fight: told.Fight, Times: 1}
+	if told.Err != nil {
+		drift.Error = redact(told.Err.Error())
+	}
+	if told.Retry > 0 {
+		drift.NextTry = now.Add(told.Retry)
+	}
+	t := r.tracks[told.ID]
+	if t.drift != nil {
+		drift.Times += t.drift.Times
+	}
+	t.drift = &drift
+	state := ObjectSynced
+	switch {
+	case drift.fought(now):
+		state = ObjectFight
+	case !drift.Corrected:
+		state = ObjectDrifted
+	}
+	r.tracks[told.ID] = t.in(state, now)
+	return drift
+}
+
+// stateOf tells how an object stands, after its last outcome and what was heard since.
+func stateOf(o apply.Outcome, t track, now time.Time) ObjectState {
+	switch o.Action {
+	case apply.Failed:
+		return ObjectFailed
+	case apply.Refused:
+		return ObjectRefused
+	case apply.Parked:
+		return ObjectParked
+	case apply.Blocked:
+		return ObjectBlocked
+	}
+	switch {
+	case t.drift != nil && t.drift.fought(now):
+		return ObjectFight
+	case t.drift != nil && !t.drift.Corrected:
+		return ObjectDrifted
+	case o.Action == apply.Unchanged && o.Reason != "":
+		return ObjectLeftAlone
+	}
+	return ObjectSynced
+}
+
+// healthOf returns an object's health; unknown if nothing is known of it.
+func healthOf(health map[apply.ID]apply.Health, id apply.ID) apply.Health {
+	if known, found := health[id]; found {
+		return known
+	}
+	return apply.Health{State: apply.HealthUnknown}
+}
+
+// Filter chooses objects. An empty field lets all pass.
+type Filter struct {
+	Text   string // part of the name, file, reason or a field manager, in any case of letters
+	Kind   string // in any case of letters
+	State  string // an ObjectState
+	Health string // an apply.HealthState
+}
+
+// passes tells whether an object passes.
+func (f Filter) passes(o Object) bool {
+	if f.Kind != "" && !strings.EqualFold(f.Kind, o.Kind) || f.State != "" && f.State != string(o.State) {
+		return false
+	}
+	if f.Health != "" && (o.Health == nil || f.Health != string(o.Health.State)) {
+		return false
+	}
+	if f.Text == "" {
+		return true
+	}
+	texts := []string{o.ID(), o.Group, o.Origin(), o.Reason}
+	if o.Drift != nil {
+		texts = append(texts, o.Drift.Managers...)
+	}
+	if o.Health != nil {
+		texts = append(texts, o.Health.Message)
+	}
+	wanted := strings.ToLower(f.Text)
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), wanted) })
+}
+
+// objects returns the objects that a filter lets pass.
+func (r *record) objects(health map[apply.ID]apply.Health, filter Filter, redact func(string) string) []Object {
+	objects := make([]Object, 0, len(r.outcomes))
+	now := time.Now()
+	for _, outcome := range r.outcomes {
+		t := r.tracks[outcome.ID]
+		o := Object{
+			Group: outcome.ID.Group, Kind: outcome.ID.Kind, Namespace: outcome.ID.Namespace, Name: outcome.ID.Name,
+			File: outcome.Origin.File, Line: outcome.Origin.Line,
+			State: stateOf(outcome, t, now), Since: t.since, Action: outcome.Action, Changed: t.changed,
+			Reason: redact(reasonOf(outcome)), Drift: t.drift,
+		}
+		for _, warning := range outcome.Warnings {
+			o.Warnings = append(o.Warnings, redact(warning))
+		}
+		if health != nil {
+			is := healthOf(health, outcome.ID)
+			o.Health = &ObjectHealth{State: is.State, Message: redact(is.Message), Since: is.Since}
+		}
+		if filter.passes(o) {
+			objects = append(objects, o)
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b Object) int {
+		return cmp.Or(a.urgency()-b.urgency(), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	return objects
+}
+
+// urgency orders objects by how much they need attention, from 0.
+func (o Object) urgency() int {
+	at := 2 * slices.Index(objectStates[:], o.State)
+	if o.State == ObjectSynced && (o.Health == nil || o.Health.State == apply.Current) {
+		at++
+	}
+	return at
+}
+
+// reasonOf says what is behind an outcome, "" if nothing needs to be said.
+func reasonOf(o apply.Outcome) string {
+	switch {
+	case o.Err == nil:
+		return o.Reason
+	case o.Reason == "" || o.Reason == o.Err.Error():
+		return o.Err.Error()
+	}
+	return o.Reason + ": " + o.Err.Error()
+}
