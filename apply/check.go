@@ -250,7 +250,7 @@ func (c *check) allowed(o draft, scope Scope, defaulted bool) {
 	}
 	id := o.ID()
 	namespace := id.Namespace
-	if id.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+	if id.GroupKind() == namespaceKind {
 		namespace = id.Name
 	}
 	for _, list := range c.rules.Namespaces {

@@ -275,6 +275,13 @@ func (c *Cluster) setByID(id string) (*Set, bool) {
 	return nil, false
 }
 
+// setByName returns a repo's set, nil if there is none.
+func (c *Cluster) setByName(repo string) *Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sets[repo]
+}
+
 // applications returns the application repos of the configuration, if it is known.
 func (c *Cluster) applications() (repos []ListedRepo, known bool) {
 	c.mu.Lock()

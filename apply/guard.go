@@ -52,7 +52,7 @@ func (g guard) check(ctx context.Context, m member) (string, error) {
 		return g.waits(fmt.Sprintf("deleting a %s can destroy its data", m.ID.Kind)), nil
 	case crdKind:
 		return g.checkCRD(ctx, m)
-	case schema.GroupKind{Kind: "Namespace"}:
+	case namespaceKind:
 		return g.checkNamespace(ctx, m)
 	}
 	return "", nil

@@ -1,6 +1,16 @@
 package apply
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubectl/pkg/polymorphichelpers"
+)
 
 // HealthState is how an object is, as opposed to how it is declared. The set is
 // closed, and worded as kstatus does (github.com/fluxcd/cli-utils).
@@ -20,4 +30,117 @@ type Health struct {
 	State   HealthState
 	Message string    // what is waited for or wrong, as kubectl rollout status words it; may be empty
 	Since   time.Time // when it came to this state, as far as this process saw
+}
+
+// hasHealth tells whether the objects of a kind say how they are, so that they have
+// to be seen whole. A Namespace is there or terminating, which its metadata says; of a
+// CustomResourceDefinition, which can be huge, it counts that its kind is served.
+func hasHealth(gk schema.GroupKind, served servedKind) bool {
+	return served.HasStatus && gk != namespaceKind && gk != crdKind
+}
+
+// healthOf tells how a live object is, nil if only its metadata is known and that says
+// nothing of it.
+func healthOf(live metav1.Object) *Health {
+	var found Health
+	if whole, ok := live.(*unstructured.Unstructured); ok {
+		found = assess(whole)
+	}
+	if deleted := live.GetDeletionTimestamp(); deleted != nil {
+		found = Health{State: Terminating, Since: deleted.Time}
+		if finalizers := live.GetFinalizers(); len(finalizers) > 0 {
+			found.Message = "waits for its finalizers: " + strings.Join(finalizers, ", ")
+		}
+	}
+	if found == (Health{}) {
+		return nil
+	}
+	return &found
+}
+
+// assess judges a live object by its status.
+func assess(live *unstructured.Unstructured) Health {
+	assessed := Health{State: HealthUnknown, Since: time.Now()}
+	result, err := status.Compute(live)
+	if err != nil {
+		assessed.Message = fmt.Sprintf("its status cannot be read: %v", err)
+		return assessed
+	}
+	switch result.Status {
+	case status.CurrentStatus:
+		assessed.State = Current
+		return assessed
+	case status.InProgressStatus:
+		assessed.State = InProgress
+	case status.FailedStatus:
+		assessed.State = HealthFailed
+	case status.TerminatingStatus:
+		assessed.State = Terminating
+	}
+	assessed.Message = result.Message
+	if text := rollout(live); text != "" {
+		assessed.Message = text
+	}
+	return assessed
+}
+
+// rollout words how far a workload is, as kubectl rollout status does; "" if that has
+// no words for it.
+func rollout(live *unstructured.Unstructured) string {
+	viewer, err := polymorphichelpers.StatusViewerFor(live.GroupVersionKind().GroupKind())
+	if err != nil {
+		return ""
+	}
+	text, done, err := viewer.Status(live, 0)
+	switch {
+	case err != nil:
+		return err.Error() // such as: deployment "a" exceeded its progress deadline
+	case done:
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSpace(text), "...")
+}
+
+// health tells how a member is.
+func (m member) health(whole bool) Health {
+	switch {
+	case m.Health != nil:
+		return *m.Health
+	case whole:
+		return Health{State: HealthUnknown, Message: "its status has not been seen yet"}
+	}
+	return Health{State: Current}
+}
+
+// Health tells how the objects are that a repo declares, by their identities; nil if
+// the cluster does not know the repo, or is not being watched. What is not seen at
+// the moment is told as it was seen last: see [Cluster.Blind].
+func (c *Cluster) Health(repo string) map[ID]Health {
+	w, s := c.watched(), c.setByName(repo)
+	if w == nil || s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	ids := make([]ID, 0, len(s.objects))
+	for id := range s.objects {
+		ids = append(ids, id)
+	}
+	s.mu.Unlock()
+	found := make(map[ID]Health, len(ids))
+	for _, id := range ids {
+		found[id] = w.health(id)
+	}
+	return found
+}
+
+// health tells how an object is.
+func (w *watched) health(id ID) Health {
+	m, there, known := w.members.find(id)
+	switch {
+	case there:
+		return m.health(w.members.seesWhole(id.GroupKind()))
+	case known:
+		return Health{State: HealthUnknown, Message: "it is not there"}
+	}
+	return Health{State: HealthUnknown, Message: "it is not being watched"}
 }

@@ -38,6 +38,8 @@ type member struct {
 	Kept        bool // the annotation that stops pruning
 	ClientSide  bool // a client-side applier claims fields of it
 	Finished    bool // a Job that is Complete or Failed
+
+	Health *Health // nil where what was seen says nothing of it
 }
 
 // newMember reduces a live object, or its metadata, to what is needed of it.
@@ -63,6 +65,7 @@ func newMember(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1
 	if m.Generation != 0 {
 		m.Labels, m.Annotations = live.GetLabels(), annotations
 	}
+	m.Health = healthOf(live)
 	if whole, ok := live.(*unstructured.Unstructured); ok && gk == jobKind {
 		m.Finished = jobFinished(whole)
 	}

@@ -81,6 +81,9 @@ func identify(tree *unstructured.Unstructured) ID {
 	return ID{Group: tree.GroupVersionKind().Group, Kind: tree.GetKind(), Namespace: tree.GetNamespace(), Name: tree.GetName()}
 }
 
+// namespaceKind has objects that others live in.
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
 // Origin is the place of a manifest: a path as the user knows it and the line
 // (from 1) its document starts at.
 type Origin struct {

@@ -18,7 +18,7 @@ const (
 // stepOf returns the step in which a kind is written.
 func stepOf(kind schema.GroupKind) step {
 	switch kind {
-	case schema.GroupKind{Kind: "Namespace"},
+	case namespaceKind,
 		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		return stepFoundations
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},

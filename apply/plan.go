@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SetRevision is the revision that a set shall become, and where it came from.
@@ -124,7 +122,7 @@ func (s *Set) rules(plan Plan) Rules {
 func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Object, []Outcome) {
 	declared := map[string]bool{}
 	for _, o := range objects {
-		if o.ID().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		if o.ID().GroupKind() == namespaceKind {
 			declared[o.ID().Name] = true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SetOptions describe one repo's set of objects on a cluster.
@@ -114,7 +113,7 @@ func (s *Set) allowsObject(id ID) bool {
 	switch {
 	case id.Namespace != "":
 		return s.allows(id.Namespace)
-	case id.GroupKind() == schema.GroupKind{Kind: "Namespace"}:
+	case id.GroupKind() == namespaceKind:
 		return s.allows(id.Name)
 	default:
 		return s.cluster.options.Namespaces == nil && s.options.Namespaces == nil

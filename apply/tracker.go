@@ -117,14 +117,19 @@ func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 		}
 		known.stop()
 	}
-	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace)
+	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace, hasHealth(gk, kind.served))
 	return kind.views[namespace]
 }
 
-// open begins to follow a kind in one namespace, as the limited user, or in all.
-func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string) *view {
+// open begins to follow a kind in one namespace, as the limited user, or in all: whole
+// objects, or their metadata.
+func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string, whole bool) *view {
+	var opened *view
 	reduce := func(live metav1.Object) (ID, member) {
 		m := newMember(gk, gvr, live)
+		if before, known := opened.Get(m.ID); known && before.Health != nil && m.Health != nil && before.Health.State == m.Health.State {
+			m.Health.Since = before.Health.Since
+		}
 		return m.ID, m
 	}
 	what, as := gvr.GroupResource().String(), t.sight.own
@@ -132,10 +137,10 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 		what, as = what+" in namespace "+namespace, t.sight.limited
 	}
 	var resource follow.Resource = as.followMetadata(gvr, namespace)
-	if gk == jobKind { // whether it has finished says its status
+	if whole {
 		resource = as.followWhole(gvr, namespace)
 	}
-	opened := &view{Shelf: follow.NewShelf(what, reduce, t.told)}
+	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told)}
 	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error) {
 		switch {
 		case apierrors.IsForbidden(err):
@@ -212,6 +217,14 @@ func (t *tracker) find(id ID) (m member, there, known bool) {
 		}
 	}
 	return m, there, known
+}
+
+// seesWhole tells whether a kind's objects are seen whole.
+func (t *tracker) seesWhole(gk schema.GroupKind) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kind := t.kinds[gk]
+	return kind != nil && hasHealth(gk, kind.served)
 }
 
 // put notes what the answer to a write said of an object.

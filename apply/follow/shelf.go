@@ -53,24 +53,29 @@ func (s *Shelf[K, T]) Relist() {
 // Seen implements Audience.
 func (s *Shelf[K, T]) Seen(object metav1.Object) {
 	key, value := s.reduce(object)
-	if s.keep(key, value, object) {
+	if s.keep(key, value, object, true) {
 		s.told(key, object)
 	}
 }
 
 // Put adds what another answer of the API server said of an object, unless
-// something newer is known already.
+// that or something newer is known already.
 func (s *Shelf[K, T]) Put(object metav1.Object) {
 	key, value := s.reduce(object)
-	s.keep(key, value, object)
+	s.keep(key, value, object, false)
 }
 
-// keep stores an object, and reports whether it is newer than what was known.
-func (s *Shelf[K, T]) keep(key K, value T, object metav1.Object) bool {
+// keep stores an object, and reports whether it is newer than what was known. What was
+// seen itself goes before what an answer to a write said of the same version, which
+// may have been less.
+func (s *Shelf[K, T]) keep(key K, value T, object metav1.Object, seen bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, there := s.items[key]
 	if there && !newer(object.GetResourceVersion(), known.version) {
+		if seen && known.version == object.GetResourceVersion() {
+			known.value = value
+		}
 		known.round = s.round
 		s.items[key] = known
 		return false
