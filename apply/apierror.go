@@ -164,3 +164,15 @@ func homeless(err error) bool {
 	return ok && (status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces" ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause))
 }
+
+// errNotServed is a kind that discovery does not tell of any more.
+var errNotServed = errors.New("the cluster does not serve the kind any more")
+
+// kindless tells whether a write failed because its kind is not served any more, or
+// is about to be: its CRD is being deleted. There is no machine-readable reason for
+// the latter.
+func kindless(err error) bool {
+	status, ok := apiStatus(err)
+	return errors.Is(err, errNotServed) || notServed(err) || ok && apierrors.IsForbidden(err) &&
+		strings.HasSuffix(status.Message, "not allowed while custom resource definition is terminating")
+}

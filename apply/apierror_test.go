@@ -2,6 +2,8 @@ package apply
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -40,6 +42,31 @@ func TestExplain(t *testing.T) {
 			}
 			if !errors.Is(got, test.err) {
 				t.Error("the API server's error is lost")
+			}
+		})
+	}
+}
+
+// A kind that goes, or has gone, is no mistake of the manifest and no lack of rights.
+func TestKindless(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"CRD being deleted": {apierrors.NewForbidden(widgets, "a", errors.New("create not allowed while custom resource definition is terminating")), true},
+		"path not served":   {apierrors.NewGenericServerResponse(http.StatusNotFound, "PATCH", schema.GroupResource{}, "", "404 page not found", 0, true), true},
+		"not discovered":    {fmt.Errorf("put back: %w", errNotServed), true},
+		"no such object":    {apierrors.NewNotFound(widgets, "a"), false},
+		"no right":          {apierrors.NewForbidden(widgets, "a", errors.New(`User "x" cannot patch resource "widgets"`)), false},
+		"nothing":           {nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := kindless(test.err); got != test.want {
+				t.Errorf("kindless(%v) = %v, want %v", test.err, got, test.want)
 			}
 		})
 	}

@@ -143,6 +143,13 @@ func (c *Cluster) refreshKinds(ctx context.Context) (*kinds, error) {
 	return fresh, nil
 }
 
+// distrustKinds has the next plan take a new snapshot of discovery.
+func (c *Cluster) distrustKinds() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kinds = nil
+}
+
 // write runs one write when fewer than Concurrency are in flight.
 func (c *Cluster) write(ctx context.Context, do func() error) error {
 	select {

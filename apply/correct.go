@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -137,8 +136,9 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	}
 	drifted := s.told(id, known)
 	if err := s.putBack(ctx, d, o); err != nil {
-		if homeless(err) { // since a moment ago
-			s.wake()
+		if homeless(err) || kindless(err) { // since a moment ago
+			s.cluster.distrustKinds()
+			s.wake() // the sync will park it
 			return nil, 0
 		}
 		drifted.Err = err
@@ -175,8 +175,7 @@ func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
 	}
 	served, found := k.served[o.GroupVersionKind()]
 	if !found {
-		s.wake() // the sync will look anew at what is served, and park it
-		return fmt.Errorf("the cluster does not serve %s of %s any more", o.ID().Kind, o.GroupVersionKind().GroupVersion())
+		return errNotServed
 	}
 	answer, _, err := s.applyOne(ctx, served, o)
 	if err != nil {

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,9 @@ func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, ou
 			return known, fmt.Errorf("wait for the kinds of new CRDs: %w", err)
 		}
 		known = fresh
+	}
+	if w := s.cluster.watched(); w != nil && len(awaited) > 0 && slices.Contains(w.members.missing(known), s) {
+		s.wake() // what is written of a kind that was not there yet is followed from the next plan on
 	}
 	return known, nil
 }

@@ -97,6 +97,8 @@
 // says whether they have ended), reduced on arrival to a member; further the
 // Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
 // lists, watches and keeps them; a plan waits up to 5 s for what is not seen, then fails.
+// A kind that was not served when its objects were planned is followed from the next plan
+// on, which its CRD brings about (newkinds.go).
 //
 //	event -> tracker -> Set.consider -> corrector -> Set.correct -> one apply
 //

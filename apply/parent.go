@@ -69,11 +69,15 @@ func (s *Set) reread(ctx context.Context) (parent, error) {
 
 // usable refuses a parent that is not ours to use.
 func (s *Set) usable(live *corev1.ConfigMap) (parent, error) {
+	if s.noteParent(live) {
+		// A person who steers while a sync is under way may want more than that sync
+		// will still do: it has polled git already, and may be past pruning. The event
+		// will tell nothing new when it comes.
+		s.wake()
+	}
 	if live == nil {
-		s.steered(nil)
 		return parent{}, nil
 	}
-	s.steered(live)
 	switch {
 	case live.Labels[parentIDLabel] == "":
 		return parent{}, fmt.Errorf("ConfigMap %s exists and is no apply set's parent: delete it, or give the repo another name", s.parentRef())
@@ -205,7 +209,7 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	if next.BinaryData = map[string][]byte{binaryProofs: now.proofs}; len(now.proofs) == 0 {
 		next.BinaryData = nil
 	}
-	s.steered(next) // before it can be seen
+	s.noteParent(next) // before it can be seen
 	var saved *corev1.ConfigMap
 	var err error
 	switch {
@@ -217,6 +221,7 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if err != nil {
+		s.noteParent(p.live) // what was to be seen will not be
 		return parent{}, err
 	}
 	s.cluster.keepParent(saved)

@@ -160,9 +160,37 @@ func (t *tracker) lookAnew(gk schema.GroupKind) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kinds[gk] != nil {
-		t.follow(gk, k)
+	if t.kinds[gk] == nil {
+		return
 	}
+	if t.follow(gk, k); t.kinds[gk] == nil {
+		for s, wanted := range t.users {
+			if wanted[gk] {
+				s.wake() // its sync parks what was of that kind
+			}
+		}
+	}
+}
+
+// missing returns the sets that use a kind which was not served when they were
+// planned, so that it is not followed, and, unless k is nil, is served by now.
+func (t *tracker) missing(k *kinds) []*Set {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var sets []*Set
+	for s, wanted := range t.users {
+		for gk := range wanted {
+			served := k == nil
+			if !served {
+				_, served = k.lookup(gk)
+			}
+			if t.kinds[gk] == nil && served {
+				sets = append(sets, s)
+				break
+			}
+		}
+	}
+	return sets
 }
 
 // look waits until all is known that a set uses, and returns it. Where the daemon

@@ -3,23 +3,33 @@ package apply
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What the loops that keep sets in sync are woken by, besides their own clocks.
 
-// steered tells whether a parent's labels or annotations, by which people steer the
-// set, are others than when the set last read or wrote it. What we write
-// ourselves wakes nobody.
-func (s *Set) steered(live metav1.Object) bool {
+// note notes the parent as it is now, nil if there is none, and tells whether its
+// labels or annotations, by which people steer the set, are others than when it was
+// last noted, which we do of what we write ourselves. What the set has never seen
+// has not changed.
+func (s *Set) note(live metav1.Object) (steered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, labels := s.steering, s.steeringLabels
+	annotations, labels := s.steering, s.steeringLabels
 	s.steering, s.steeringLabels = nil, nil
 	if live != nil {
 		s.steering, s.steeringLabels = live.GetAnnotations(), live.GetLabels()
 	}
-	return !maps.Equal(before, s.steering) || !maps.Equal(labels, s.steeringLabels)
+	return annotations != nil && (!maps.Equal(annotations, s.steering) || !maps.Equal(labels, s.steeringLabels))
+}
+
+// noteParent is note for what a sync has read or written.
+func (s *Set) noteParent(live *corev1.ConfigMap) (steered bool) {
+	if live == nil {
+		return s.note(nil)
+	}
+	return s.note(live)
 }
 
 // wake has a repo synced now.

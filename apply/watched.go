@@ -16,9 +16,6 @@ import (
 	"github.com/kubesync/kubesync/apply/follow"
 )
 
-// crdResource is followed to learn of new kinds.
-var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
 // watched is a cluster that is being watched: what plans are made of then, without
 // a request.
 type watched struct {
@@ -51,7 +48,7 @@ func (c *Cluster) Watch(ctx context.Context) (wait func()) {
 	bindings := c.watchingTyped.RbacV1().RoleBindings("")
 	s.followIfAllowed("RoleBindings", followed[*rbacv1.RoleBindingList]{bindings.List, bindings.Watch},
 		metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName}, w.bindings)
-	s.followIfAllowed("CRDs", s.own.followMetadata(crdResource, ""), metav1.ListOptions{}, crdAudience{c})
+	s.followIfAllowed("CRDs", s.own.followMetadata(crdResource, ""), metav1.ListOptions{}, &crdAudience{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
 	var correcting sync.WaitGroup
 	correcting.Go(func() { w.corrector.run(ctx) })
 	return func() {
@@ -128,44 +125,8 @@ func (c *Cluster) parentSeen(name string, live metav1.Object) {
 	switch {
 	case set == nil:
 		c.nudge() // it may be an abandoned one
-	case set.steered(live):
+	case set.note(live):
 		set.wake()
-	}
-}
-
-// crdAudience hears of CRDs that are new or have changed: parked objects may have
-// waited for them.
-type crdAudience struct{ *Cluster }
-
-func (crdAudience) Relist()            {}
-func (crdAudience) Current()           {}
-func (crdAudience) Lost(error)         {}
-func (crdAudience) Gone(metav1.Object) {}
-
-// Seen implements follow.Audience.
-func (c crdAudience) Seen(crd metav1.Object) {
-	if c.anyParked() {
-		go c.awaitServed(c.watched().sight.ctx, crd.GetName())
-	}
-}
-
-// awaitServed waits until discovery tells of a CRD's kind, which is a moment after the
-// CRD is there, and then wakes the repos with parked objects. CRDs are named
-// resource.group.
-func (c *Cluster) awaitServed(ctx context.Context, name string) {
-	resource, group, _ := strings.Cut(name, ".")
-	for deadline := time.Now().Add(servedWait); time.Now().Before(deadline); {
-		k, err := c.currentKinds(ctx)
-		if err == nil && k.serves(schema.GroupResource{Group: group, Resource: resource}) {
-			c.wakeParked()
-			return
-		}
-		if pause(ctx) != nil {
-			return
-		}
-		if _, err := c.refreshKinds(ctx); err != nil && ctx.Err() != nil {
-			return
-		}
 	}
 }
 

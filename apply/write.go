@@ -33,7 +33,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
 	served, found := w.kinds.served[o.GroupVersionKind()]
 	if !found {
-		return parked(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		return w.set.park(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
@@ -55,6 +55,10 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	}
 	answer, recreated, err := w.set.applyOne(ctx, served, o)
 	outcome.Warnings = answer.Warnings
+	if kindless(err) {
+		w.set.cluster.distrustKinds()
+		return w.set.park(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+	}
 	if err != nil {
 		return failed(outcome, w.set.judge(o, served, err))
 	}
@@ -299,7 +303,11 @@ func pause(ctx context.Context) error {
 	}
 }
 
-func parked(o Outcome, reason string) Outcome {
+// park parks an object that was about to be written, until its kind is served.
+func (s *Set) park(o Outcome, reason string) Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parked = true
 	o.Action, o.Reason = Parked, reason
 	return o
 }

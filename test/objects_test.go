@@ -86,14 +86,9 @@ func (o *objects) get(ctx context.Context, namespace, ref string) (*unstructured
 	if !found {
 		return nil, fmt.Errorf("want KIND/NAME: %q", ref)
 	}
-	resource, err := o.resource(kind, namespace)
-	if errors.Is(err, errNoKind) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	object, err := resource.Get(ctx, name, metav1.GetOptions{})
+	object, err := ask(o, kind, namespace, func(resource dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return resource.Get(ctx, name, metav1.GetOptions{})
+	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -103,18 +98,41 @@ func (o *objects) get(ctx context.Context, namespace, ref string) (*unstructured
 // list returns all objects of a kind, none if the kind does not exist. An empty
 // namespace is all.
 func (o *objects) list(ctx context.Context, namespace, kind, selector string) ([]unstructured.Unstructured, error) {
-	resource, err := o.resource(kind, namespace)
-	if errors.Is(err, errNoKind) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
+	list, err := ask(o, kind, namespace, func(resource dynamic.ResourceInterface) (*unstructured.UnstructuredList, error) {
+		return resource.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	})
+	if err != nil || list == nil {
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// ask asks for objects of a kind; nothing if the kind does not exist.
+func ask[T any](o *objects, kind, namespace string, do func(dynamic.ResourceInterface) (*T, error)) (*T, error) {
+	for again := false; ; again = true {
+		resource, err := o.resource(kind, namespace)
+		if errors.Is(err, errNoKind) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		answer, err := do(resource)
+		switch {
+		case err == nil:
+			return answer, nil
+		case !notServed(err):
+			return nil, err
+		case again:
+			return nil, nil // it is gone, and discovery has not heard of that yet
+		}
+		o.mapper.Reset() // it may be served in another version by now
+	}
+}
+
+// notServed tells whether it is the resource that was not found, not an object.
+func notServed(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // field returns the value at a JSONPath, as kubectl prints it.

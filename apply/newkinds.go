@@ -1,0 +1,107 @@
+package apply
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// crdResource is followed to learn of new kinds.
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// crdAudience hears of CRDs that are new or have changed: repos may wait for their
+// kinds. Each CRD is heard of several times until its kind is served, and a repo may
+// bring dozens of them, so one goroutine waits for all.
+type crdAudience struct {
+	cluster *Cluster
+	ctx     context.Context
+
+	mu      sync.Mutex // guards what follows
+	awaited map[schema.GroupResource]time.Time
+	waiting bool // a goroutine is
+}
+
+// Relist implements follow.Audience.
+func (*crdAudience) Relist() {}
+
+// Current implements follow.Audience.
+func (*crdAudience) Current() {}
+
+// Lost implements follow.Audience.
+func (*crdAudience) Lost(error) {}
+
+// Gone implements follow.Audience.
+func (*crdAudience) Gone(metav1.Object) {}
+
+// Seen implements follow.Audience. CRDs are named resource.group.
+func (a *crdAudience) Seen(crd metav1.Object) {
+	if !a.cluster.kindsAreMissed() {
+		return
+	}
+	resource, group, _ := strings.Cut(crd.GetName(), ".")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.awaited[schema.GroupResource{Group: group, Resource: resource}] = time.Now().Add(servedWait)
+	if !a.waiting {
+		a.waiting = true
+		w := a.cluster.watched()
+		w.sight.running.Go(a.await)
+	}
+}
+
+// await waits until discovery tells of the kinds, which is a moment after their CRDs
+// are there, and wakes those who wait for them.
+func (a *crdAudience) await() {
+	for a.ctx.Err() == nil {
+		k, err := a.cluster.refreshKinds(a.ctx)
+		if err == nil && a.settle(k) {
+			a.cluster.wakeMissing(k)
+		}
+		if a.done() || pause(a.ctx) != nil {
+			return
+		}
+	}
+}
+
+// settle takes what is served off the list, and tells whether there was any.
+func (a *crdAudience) settle(k *kinds) (any bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for resource, deadline := range a.awaited {
+		served := k.serves(resource)
+		if served || time.Now().After(deadline) {
+			delete(a.awaited, resource)
+		}
+		any = any || served
+	}
+	return any
+}
+
+// done tells whether nothing is left to wait for, which ends the waiting.
+func (a *crdAudience) done() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = len(a.awaited) > 0
+	return !a.waiting
+}
+
+// kindsAreMissed tells whether some repo has parked objects, or uses a kind that was
+// not served when it was looked for.
+func (c *Cluster) kindsAreMissed() bool {
+	w := c.watched()
+	return c.anyParked() || w != nil && len(w.members.missing(nil)) > 0
+}
+
+// wakeMissing has those repos synced now for which a new kind may matter.
+func (c *Cluster) wakeMissing(k *kinds) {
+	c.wakeParked()
+	if w := c.watched(); w != nil {
+		for _, s := range w.members.missing(k) {
+			s.wake()
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package apply
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// steeredParent is the parent of a set, with an approval.
+func steeredParent(s *Set, approved string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: s.parentName, Namespace: s.cluster.options.OwnNamespace,
+		Labels:      map[string]string{parentIDLabel: s.id},
+		Annotations: map[string]string{toolingAnnotation: parentTooling, approvePruneAnnotation: approved},
+	}}
+}
+
+// What a person writes on the parent leads to one more sync, whether the event tells
+// of it first or a sync that is under way reads it first.
+func TestSteeringWakes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		do    func(t *testing.T, c *Cluster, s *Set)
+		woken int
+	}{
+		"nothing": {do: func(*testing.T, *Cluster, *Set) {}, woken: 0},
+		"the event first": {
+			do: func(t *testing.T, c *Cluster, s *Set) {
+				c.parentSeen(s.parentName, steeredParent(s, "two"))
+				mustUse(t, s, steeredParent(s, "two"))
+			},
+			woken: 1,
+		},
+		"read first": {
+			do: func(t *testing.T, c *Cluster, s *Set) {
+				mustUse(t, s, steeredParent(s, "two"))
+				c.parentSeen(s.parentName, steeredParent(s, "two"))
+			},
+			woken: 1,
+		},
+		"what we have written ourselves": {
+			do: func(t *testing.T, c *Cluster, s *Set) {
+				s.note(steeredParent(s, "two"))
+				c.parentSeen(s.parentName, steeredParent(s, "two"))
+				mustUse(t, s, steeredParent(s, "two"))
+			},
+			woken: 0,
+		},
+		"the parent is gone": {
+			do: func(t *testing.T, c *Cluster, s *Set) {
+				c.parentSeen(s.parentName, nil)
+				mustUse(t, s, nil)
+				mustUse(t, s, steeredParent(s, "two"))
+			},
+			woken: 1,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := NewCluster(ClusterOptions{Config: &rest.Config{}, OwnNamespace: "kube-system", Concurrency: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			woken := 0
+			s := c.NewSet(SetOptions{Name: "site", Wake: func() { woken++ }})
+			mustUse(t, s, steeredParent(s, "one")) // the first sync's
+			test.do(t, c, s)
+			if woken != test.woken {
+				t.Errorf("woken %d times, want %d", woken, test.woken)
+			}
+		})
+	}
+}
+
+// mustUse has a set read its parent.
+func mustUse(t *testing.T, s *Set, live *corev1.ConfigMap) {
+	t.Helper()
+	if _, err := s.usable(live); err != nil {
+		t.Fatal(err)
+	}
+}
