@@ -307,11 +307,20 @@ func (w *wiring) repo(r config.Repo) sync.Repo {
 		URL:      r.URL.String(),
 		Tier:     r.Tier,
 		Interval: r.Interval,
+		Wait:     w.wait(),
 		Settings: r,
 		Open: func(ctx context.Context, listener sync.Listener) (*sync.Pipeline, error) {
 			return w.open(ctx, r, listener)
 		},
 	}
+}
+
+// wait is how long a sync waits for health, for which a dry run has no use.
+func (w *wiring) wait() time.Duration {
+	if w.settings.DryRun {
+		return 0
+	}
+	return w.settings.Wait
 }
 
 // open builds the pipeline of a repo.

@@ -1,11 +1,17 @@
 package apply
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -140,7 +146,83 @@ func (w *watched) health(id ID) Health {
 	case there:
 		return m.health(w.members.seesWhole(id.GroupKind()))
 	case known:
-		return Health{State: HealthUnknown, Message: "it is not there"}
+		return Health{State: HealthUnknown, Message: notThere}
 	}
 	return Health{State: HealthUnknown, Message: "it is not being watched"}
+}
+
+// notThere is what is said of an object that should be there.
+const notThere = "it is not there"
+
+// Unwell is an object that is not current.
+type Unwell struct {
+	ID ID
+	Health
+}
+
+// String words it for a person.
+func (u Unwell) String() string {
+	if u.Message == "" {
+		return fmt.Sprintf("%s is %s", u.ID, u.State)
+	}
+	return fmt.Sprintf("%s is %s: %s", u.ID, u.State, u.Message)
+}
+
+// Unwell returns those of some objects (nil for all that the set declares) that are
+// not current, sorted: as they are seen or, where the cluster is not being watched, as
+// the API server says when it is asked.
+func (s *Set) Unwell(ctx context.Context, of []ID) ([]Unwell, error) {
+	if of == nil {
+		s.mu.Lock()
+		of = slices.Collect(maps.Keys(s.objects))
+		s.mu.Unlock()
+	}
+	look := s.ask
+	if w := s.cluster.watched(); w != nil {
+		look = func(_ context.Context, id ID) (Health, error) { return w.health(id), nil }
+	}
+	var mu sync.Mutex
+	var unwell []Unwell
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cap(s.cluster.writes))
+	for _, id := range of {
+		group.Go(func() error {
+			health, err := look(ctx, id)
+			if err != nil {
+				return fmt.Errorf("look how %s is: %w", id, err)
+			}
+			if health.State != Current {
+				mu.Lock()
+				defer mu.Unlock()
+				unwell = append(unwell, Unwell{id, health})
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.SortFunc(unwell, func(a, b Unwell) int { return compareIDs(a.ID, b.ID) })
+	return unwell, err
+}
+
+// ask asks the API server how an object is.
+func (s *Set) ask(ctx context.Context, id ID) (Health, error) {
+	k, err := s.cluster.currentKinds(ctx)
+	if err != nil {
+		return Health{}, err
+	}
+	served, found := k.lookup(id.GroupKind())
+	if !found {
+		return Health{State: HealthUnknown, Message: "its kind is not served"}, nil
+	}
+	if !hasHealth(id.GroupKind(), served) {
+		return Health{State: Current}, nil // it was written a moment ago
+	}
+	live, err := s.client.get(ctx, served.GVR, id.Namespace, id.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Health{State: HealthUnknown, Message: notThere}, nil
+	case err != nil:
+		return Health{}, err
+	}
+	return *healthOf(live), nil
 }

@@ -24,6 +24,7 @@ type stages struct {
 	transform func(context.Context, transform.Input) (transform.Result, error)
 	plan      func(context.Context) (apply.Plan, error)
 	apply     func(context.Context) (apply.Result, error)
+	unwell    func([]apply.ID) ([]apply.Unwell, error)
 
 	mu       sync.Mutex
 	ran      []Stage // since the test began
@@ -98,6 +99,14 @@ func (s *stages) Apply(ctx context.Context, _ apply.Plan) (apply.Result, error) 
 		return s.apply(ctx)
 	}
 	return apply.Result{}, nil
+}
+
+func (s *stages) Unwell(_ context.Context, of []apply.ID) ([]apply.Unwell, error) {
+	s.note(Waiting)
+	if s.unwell != nil {
+		return s.unwell(of)
+	}
+	return nil, nil
 }
 
 // fakeApplier and fakeTransformer have the two different Close methods.

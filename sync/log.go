@@ -157,6 +157,10 @@ func (l *Log) message(report Report) string {
 			return "planned in part"
 		}
 		return "synced in part"
+	case Progressing:
+		return "synced, not healthy yet"
+	case Unhealthy:
+		return "synced, but not healthy"
 	}
 	if l.dryRun {
 		return "planned"
@@ -190,6 +194,9 @@ func describe(event *zerolog.Event, report Report) *zerolog.Event {
 	}
 	if report.Err != nil {
 		event.Str("stage", string(report.FailedStage)).AnErr("error", report.Err)
+	}
+	if problem := report.Health.Problem(); problem != nil {
+		event.Str("health", problem.Error())
 	}
 	if report.Failures > 0 && !report.Next.IsZero() {
 		event.Int("failures", report.Failures).Str("retry", report.Next.Sub(report.Finished).Round(time.Second).String())
@@ -280,7 +287,7 @@ func (l *Log) beat() {
 		states[about.state]++
 	}
 	event := l.log.Info().Int("repos", len(l.repos))
-	for _, state := range []State{Synced, Incomplete, Failed, Suspended} {
+	for _, state := range []State{Synced, Progressing, Unhealthy, Incomplete, Failed, Suspended} {
 		if states[state] > 0 {
 			event.Int(string(state), states[state])
 		}

@@ -23,10 +23,14 @@ type Loop struct {
 	first    chan struct{} // closed once the first sync has ended, well or badly
 	wake     chan struct{} // holds one trigger
 
+	only     bool      // there is one sync and no other, as far as git is concerned
 	pipeline *Pipeline // nil before the first sync and after a panic
 	last     Report
-	noted    []string // the notes on revision notedOf, from this pipeline
-	notedOf  string
+	// waitUntil is when the objects of the revision waitsFor have to be healthy.
+	waitsFor  string
+	waitUntil time.Time
+	noted     []string // the notes on revision notedOf, from this pipeline
+	notedOf   string
 }
 
 func newLoop(r Repo, observer Observer, log zerolog.Logger) *Loop {
@@ -72,7 +76,10 @@ func (l *Loop) pass() {
 
 // pause is how long to wait after a sync.
 func (l *Loop) pause(report Report) time.Duration {
-	if report.Failures == 0 {
+	switch {
+	case report.Health.Waiting:
+		return 0
+	case report.Failures == 0:
 		return jitter(l.repo.Interval)
 	}
 	return jitter(backoff(report.Failures, l.repo.Interval))
@@ -93,6 +100,9 @@ func (l *Loop) sync(ctx context.Context) Report {
 		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(revision, manifests.Source, r.report.Started))
 	})
 	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
+	if l.repo.Wait > 0 && r.report.State() == Synced {
+		r.report.Health = stage(r, Waiting, func() (Health, error) { return l.awaitHealth(ctx, pipeline.Applier, revision.ID), nil })
+	}
 	return l.finish(r)
 }
 
@@ -182,7 +192,7 @@ func (l *Loop) begin(ctx context.Context) *run {
 func (l *Loop) finish(r *run) Report {
 	report := &r.report
 	report.Finished = time.Now()
-	report.Interrupted = report.Err != nil && r.ctx.Err() != nil
+	report.Interrupted = (report.Err != nil || report.Health.Err != nil) && r.ctx.Err() != nil
 	switch {
 	case report.Interrupted:
 		report.Failures = l.last.Failures

@@ -59,6 +59,9 @@ func (o *Offline) Apply(_ context.Context, plan apply.Plan) (apply.Result, error
 	return apply.Result{Outcomes: o.planned, Warnings: plan.Warnings}, nil
 }
 
+// Unwell returns nothing: without a cluster there is no health.
+func (*Offline) Unwell(context.Context, []apply.ID) ([]apply.Unwell, error) { return nil, nil }
+
 // Close has nothing to give up.
 func (*Offline) Close() {}
 

@@ -32,6 +32,7 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 			ok = false
 		}
 		loop := newLoop(r, options.Observer, options.Log)
+		loop.only = true
 		defer loop.close()
 		report := loop.once(ctx)
 		switch {

@@ -27,6 +27,8 @@ type transformer interface {
 type applier interface {
 	Plan(context.Context, fs.FS, apply.SetRevision) (apply.Plan, error)
 	Apply(context.Context, apply.Plan) (apply.Result, error)
+	// Unwell returns those of some objects, nil for all, that are not healthy.
+	Unwell(context.Context, []apply.ID) ([]apply.Unwell, error)
 	Close()
 }
 
@@ -49,6 +51,8 @@ type Repo struct {
 	URL      string // without credentials
 	Tier     apply.Tier
 	Interval time.Duration
+	// Wait is how long a revision may take to become healthy; 0 for not waiting.
+	Wait time.Duration
 	// Settings stands for everything else that is configured for the repo: if it
 	// is not deeply equal to what a loop was started with, the loop is restarted.
 	Settings any

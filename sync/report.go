@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	Transforming Stage = "transform"
 	Planning     Stage = "plan"
 	Applying     Stage = "apply"
+	Waiting      Stage = "health" // only where health is waited for
 )
 
 // StageTime is how long a stage took.
@@ -36,6 +38,8 @@ type State string
 const (
 	Synced      State = "synced"
 	Incomplete  State = "incomplete"  // applied, but objects failed, were refused, or are parked
+	Progressing State = "progressing" // applied, and not all is healthy yet
+	Unhealthy   State = "unhealthy"   // applied, and not all was healthy in time
 	Failed      State = "failed"      // a stage failed, nothing after it ran
 	Suspended   State = "suspended"   // nothing may be written, and nothing was
 	Interrupted State = "interrupted" // the process is stopping or has lost the lease
@@ -57,6 +61,8 @@ type Report struct {
 	FailedStage Stage
 	Err         error
 	Result      apply.Result
+	// Health is how the objects are; zero where that is not waited for.
+	Health Health
 
 	Interrupted bool
 	Failures    int // syncs in a row that did not end in sync, this one included
@@ -76,6 +82,10 @@ func (r Report) State() State {
 		return Suspended
 	case r.Result.Err() != nil:
 		return Incomplete
+	case r.Health.Waiting:
+		return Progressing
+	case r.Health.Problem() != nil:
+		return Unhealthy
 	}
 	return Synced
 }
@@ -83,7 +93,7 @@ func (r Report) State() State {
 // InSync tells whether there is nothing to try again.
 func (r Report) InSync() bool {
 	state := r.State()
-	return state == Synced || state == Suspended
+	return state == Synced || state == Suspended || state == Progressing
 }
 
 // settled tells whether there is nothing that another repo's sync could get further.
@@ -91,8 +101,11 @@ func (r Report) settled() bool { return r.InSync() && r.Result.Waits == "" }
 
 // Problem returns why the repo is not in sync, nil if it is.
 func (r Report) Problem() error {
-	if r.Err == nil {
-		return r.Result.Err()
+	switch {
+	case r.Err == nil && r.Health.Waiting:
+		return r.Result.Err() // what is on its way is no problem yet
+	case r.Err == nil:
+		return errors.Join(r.Result.Err(), r.Health.Problem())
 	}
 	if r.Revision.ID == "" {
 		return fmt.Errorf("%s: %s: %w", r.Repo, r.FailedStage, r.Err)

@@ -40,6 +40,7 @@ type Config struct {
 	PruneLimit       apply.PruneLimit
 	Drift            apply.DriftPolicy
 	Resync           time.Duration // 0 for never
+	Wait             time.Duration // for health; 0 for not waiting
 	Namespaces       []string      // the only ones written to; nil for all
 	SystemNamespaces []string      // closed to application repos; OwnNamespace is among them
 	ApplyConcurrency int           // writes in flight per cluster, at least 1
@@ -279,7 +280,8 @@ func (b *builder) writes() {
 	b.to.DryRun, b.to.Once = bool(b.env.DryRun), bool(b.env.Once)
 	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, apply.ParsePruneLimit)
 	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, apply.ParseDriftPolicy)
-	b.to.Resync = parse(b.mistakes, "RESYNC", b.env.Resync, parseResync)
+	b.to.Resync = parse(b.mistakes, "RESYNC", b.env.Resync, parseOptional)
+	b.to.Wait = parse(b.mistakes, "WAIT", b.env.Wait, parseOptional)
 	b.to.Namespaces = parse(b.mistakes, "NAMESPACES", b.env.Namespaces, parseNamespaces)
 	b.to.SystemNamespaces = parse(b.mistakes, "SYSTEM_NAMESPACES", b.env.SystemNamespaces, parseNamespaces)
 	b.to.ApplyConcurrency = parse(b.mistakes, "APPLY_CONCURRENCY", b.env.ApplyConcurrency, parseConcurrency)

@@ -121,6 +121,7 @@ func TestValues(t *testing.T) {
 		"PRUNE_LIMIT share":    {vars{"PRUNE_LIMIT": "0%"}, func(c Config) any { return c.PruneLimit }, apply.PruneLimit{Percent: true}},
 		"RESYNC duration":      {vars{"RESYNC": "90s"}, func(c Config) any { return c.Resync }, 90 * time.Second},
 		"RESYNC seconds":       {vars{"RESYNC": "600"}, func(c Config) any { return c.Resync }, 10 * time.Minute},
+		"WAIT":                 {vars{"WAIT": "2m"}, func(c Config) any { return c.Wait }, 2 * time.Minute},
 		"RESYNC off":           {vars{"RESYNC": "Off"}, func(c Config) any { return c.Resync }, time.Duration(0)},
 		"DRIFT report":         {vars{"DRIFT": "report"}, func(c Config) any { return c.Drift }, apply.ReportDrift},
 		"DRIFT interval":       {vars{"DRIFT": "interval"}, func(c Config) any { return c.Drift }, apply.CorrectDriftLater},
@@ -264,7 +265,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	_, err := configure(t, vars{
 		"REPO": "ftp://h/x", "CONFIG": "here", "CMD": "'", "CMD_ON": "x", "CMD_SANDBOX": "x", "CMD_ENV_DENY": "1", "YMLDIR": "/", "TIER": "x",
 		"INTERVAL": "x", "VERSION_MODE": "x", "REPOCREDS_FILE": "/x/x", "SSH_KEY_FILE": "/x/x", "SSH_KNOWN_HOSTS_FILE": "/x/x",
-		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x",
+		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x", "WAIT": "x",
 		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
 		"LISTEN_TLS_CERT_FILE": "/x/x", "LISTEN_TLS_KEY_FILE": "/x/x", "LISTEN_TOKEN_FILE": "/x/x",
 		"WEBHOOK_SECRET_FILE": "/x/x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
@@ -290,8 +291,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 33 {
-		t.Errorf("%d mistakes are reported, want one for each of 33 variables:\n%v", len(got), err)
+	if len(got) != 34 {
+		t.Errorf("%d mistakes are reported, want one for each of 34 variables:\n%v", len(got), err)
 	}
 }
 

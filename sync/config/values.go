@@ -57,8 +57,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return duration, nil
 }
 
-// parseResync reads a duration, or "off" and its like as 0.
-func parseResync(text string) (time.Duration, error) {
+// parseOptional reads a duration, or "off" and its like as 0.
+func parseOptional(text string) (time.Duration, error) {
 	switch strings.ToLower(text) {
 	case "0", "off", "no", "false":
 		return 0, nil

@@ -1,0 +1,119 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+)
+
+// unwell is an object in a state.
+func unwell(state apply.HealthState) []apply.Unwell {
+	return []apply.Unwell{{
+		ID:     apply.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"},
+		Health: apply.Health{State: state, Message: "waits"},
+	}}
+}
+
+func TestTheResultWaitsForHealth(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	tests := map[string]struct {
+		looks func(elapsed time.Duration) ([]apply.Unwell, error)
+		state State
+		took  time.Duration // at least, and less than a second more
+	}{
+		"healthy at once": {func(time.Duration) ([]apply.Unwell, error) { return nil, nil }, Synced, 0},
+		"healthy in time": {func(elapsed time.Duration) ([]apply.Unwell, error) {
+			if elapsed < 20*time.Second {
+				return unwell(apply.InProgress), nil
+			}
+			return nil, nil
+		}, Synced, 20 * time.Second},
+		"not healthy in time":            {func(time.Duration) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }, Unhealthy, time.Minute},
+		"failed, for which nobody waits": {func(time.Duration) ([]apply.Unwell, error) { return unwell(apply.HealthFailed), nil }, Unhealthy, 0},
+		"not known":                      {func(time.Duration) ([]apply.Unwell, error) { return nil, down }, Unhealthy, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				started := time.Now()
+				s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return test.looks(time.Since(started)) }}
+				r := s.repo("shop", apply.System)
+				r.Wait = time.Minute
+				report := newLoop(r, &recorder{}, quiet()).sync(t.Context())
+				if report.State() != test.state || report.InSync() != (test.state == Synced) {
+					t.Errorf("state %s (%v), want %s", report.State(), report.Problem(), test.state)
+				}
+				if took := time.Since(started); took < test.took || took > test.took+time.Second {
+					t.Errorf("it took %s, want %s", took, test.took)
+				}
+				if problem := report.Problem(); test.state == Unhealthy && (problem == nil || !strings.Contains(problem.Error(), "waits") && !errors.Is(problem, down)) {
+					t.Errorf("the problem is told as %v", problem)
+				}
+			})
+		})
+	}
+}
+
+// Whatever a revision waits for, a newer one goes before it.
+func TestWaitingForHealthHoldsUpNoRevision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen, started := &recorder{}, time.Now()
+		s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }}
+		s.resolve = func(context.Context) (repo.Revision, error) {
+			if time.Since(started) < time.Minute {
+				return repo.Revision{ID: firstCommit}, nil
+			}
+			return repo.Revision{ID: secondCommit}, nil
+		}
+		r := s.repo("shop", apply.System)
+		r.Interval, r.Wait = 10*time.Second, 3*time.Minute
+		loop := newLoop(r, seen, quiet())
+		go loop.Run(ctx)
+		time.Sleep(90 * time.Second)
+		reports := seen.of("shop")
+		last := reports[len(reports)-1]
+		if last.Revision.ID != secondCommit || last.State() != Progressing || last.Failures != 0 {
+			t.Errorf("after 90 s the last of %d syncs is of %s, %s; want the second revision, progressing", len(reports), last.Revision.ID, last.State())
+		}
+		loop.Trigger() // what wakes the loop goes before the wait, too
+		before := len(reports)
+		time.Sleep(2 * time.Second)
+		if len(seen.of("shop")) == before {
+			t.Error("a trigger has to wait for health")
+		}
+		time.Sleep(3 * time.Minute)
+		reports = seen.of("shop")
+		if last = reports[len(reports)-1]; last.State() != Unhealthy || last.Failures == 0 {
+			t.Errorf("when its time was over the second revision is %s", last.State())
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// A pass with no other sync to follow waits its whole time.
+func TestOnceWaitsForHealth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }}
+		r := s.repo("shop", apply.System)
+		r.Wait = 20 * time.Minute
+		if Once(t.Context(), []Repo{r}, OnceOptions{Observer: &recorder{}, Log: quiet()}) {
+			t.Error("a repo that is not healthy counts as in sync")
+		}
+		if took := time.Since(started); took < r.Wait {
+			t.Errorf("it waited %s", took)
+		}
+	})
+}
