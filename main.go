@@ -13,7 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/sync/status/cli"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -45,6 +47,8 @@ func run(args []string) int {
 	switch {
 	case len(args) < 2:
 		return daemon()
+	case args[1] == "status":
+		return showStatus(args[2:])
 	case len(args) > 2:
 	case args[1] == "version" || args[1] == "--version":
 		fmt.Println(buildVersion())
@@ -60,12 +64,42 @@ func run(args []string) int {
 func usage(w io.Writer) int {
 	fmt.Fprint(w, "kubesync makes a Kubernetes cluster what git says.\n\n"+
 		"usage:\n  kubesync          sync as the environment variables below say, until stopped\n"+
+		"  kubesync status   print how the repos are; status 0: healthy, 1: not (kubesync status --help)\n"+
 		"  kubesync version  print the version\n  kubesync help     print this\n\n")
 	if err := config.Usage(w); err != nil {
 		fmt.Fprintf(os.Stderr, "kubesync: %v\n", err)
 		return exitNotInSync
 	}
 	return exitOK
+}
+
+// showStatus prints what a running kubesync tells of itself or, if there is none, what
+// it has recorded in the cluster.
+func showStatus(args []string) int {
+	settings, err := config.LoadClient()
+	if err != nil {
+		return misconfigured("kubesync status", err)
+	}
+	options := cli.Options{
+		Listen:   settings.Listen,
+		CertFile: settings.ListenTLS.CertFile,
+		Out:      settings.Redactor.Writer(os.Stdout),
+		Err:      settings.Redactor.Writer(os.Stderr),
+	}
+	if settings.ListenToken.Given() {
+		options.Token = settings.ListenToken.Read
+	}
+	if settings.Kubernetes.Configured() {
+		options.Records = func(ctx context.Context) ([]apply.Record, error) {
+			connection, err := settings.Kubernetes.RESTConfig()
+			if err != nil {
+				return nil, err
+			}
+			connection.UserAgent = "kubesync/" + buildVersion()
+			return apply.Records(ctx, connection, settings.OwnNamespace)
+		}
+	}
+	return untilStopped(func(ctx context.Context) int { return cli.Run(ctx, args, options) })
 }
 
 // buildVersion is the stamped version, else what the Go toolchain recorded.
@@ -85,7 +119,7 @@ func daemon() int {
 	protection := transform.ProtectProcess()
 	settings, err := config.Load()
 	if err != nil {
-		return misconfigured(err)
+		return misconfigured("kubesync", err)
 	}
 	log := newLogger(settings)
 	routeForeignLogs(log)
@@ -97,7 +131,7 @@ func daemon() int {
 	}
 	wired, err := wire(settings, log)
 	if err != nil {
-		return misconfigured(err)
+		return misconfigured("kubesync", err)
 	}
 	return untilStopped(wired.run)
 }
@@ -112,8 +146,8 @@ func saveMemory() {
 }
 
 // misconfigured prints all that is wrong with the configuration.
-func misconfigured(err error) int {
-	fmt.Fprintln(os.Stderr, "kubesync cannot start:")
+func misconfigured(what string, err error) int {
+	fmt.Fprintf(os.Stderr, "%s cannot start:\n", what)
 	var mistakes config.Errors
 	if !errors.As(err, &mistakes) {
 		fmt.Fprintf(os.Stderr, "  %v\n", err)

@@ -14,8 +14,10 @@ import (
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/probe"
 	"github.com/kubesync/kubesync/sync/status/server"
+	"github.com/kubesync/kubesync/sync/status/web"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -33,6 +35,7 @@ type wiring struct {
 	told      *sync.Log
 	printer   *sync.Printer // nil without DRYRUN
 	ready     *probe.Ready
+	board     *status.Board
 
 	// namespace is where objects go that name none and whose repo has none either;
 	// fromPod says that it is merely the daemon's own.
@@ -92,11 +95,13 @@ func (w *wiring) connect() error {
 	return err
 }
 
-// observe builds what hears of every sync: the log, and in a dry run the printer.
+// observe builds what hears of every sync: the log, the probe and the board, and in a
+// dry run the printer.
 func (w *wiring) observe() {
 	w.told = sync.NewLog(w.log, w.settings.DryRun)
 	w.ready = probe.NewReady(w.standby)
-	w.observer = sync.Observers{w.told, w.ready}
+	w.board = status.NewBoard(w.boardOptions())
+	w.observer = sync.Observers{w.told, w.ready, w.board}
 	if !w.settings.DryRun {
 		return
 	}
@@ -109,12 +114,27 @@ func (w *wiring) observe() {
 	w.observer = sync.Observers{w.printer, w.told}
 }
 
+// boardOptions say what the board asks when it is looked at.
+func (w *wiring) boardOptions() status.Options {
+	options := status.Options{Version: buildVersion(), Redact: w.settings.Redactor.String}
+	if w.cluster != nil {
+		options.Cluster, options.Health = w.cluster, w.cluster
+	}
+	if w.lease != nil {
+		options.Holder = func() string {
+			_, holder := w.lease.Leading()
+			return holder
+		}
+	}
+	return options
+}
+
 // run syncs until ctx ends, or once, and returns the exit status.
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
 	served, err := w.serve()
 	if err != nil {
-		return misconfigured(err)
+		return misconfigured("kubesync", err)
 	}
 	defer served.Stop()
 	defer context.AfterFunc(ctx, w.ready.Stop)()
@@ -123,7 +143,7 @@ func (w *wiring) run(ctx context.Context) int {
 	var mistakes config.Errors
 	switch {
 	case errors.As(err, &mistakes):
-		return misconfigured(err)
+		return misconfigured("kubesync", err)
 	case err != nil:
 		w.log.Error().Err(err).Msg("there is no list of repos")
 		return exitNotInSync
@@ -145,7 +165,11 @@ func (w *wiring) run(ctx context.Context) int {
 	if w.lease == nil {
 		manager.Run(ctx)
 	} else {
-		w.lease.Run(ctx, manager.Run)
+		w.lease.Run(ctx, func(ctx context.Context) {
+			w.board.Lead(true)
+			defer w.board.Lead(false)
+			manager.Run(ctx)
+		})
 	}
 	return w.stopped(ctx)
 }
@@ -160,7 +184,7 @@ func (w *wiring) serve() (*server.Server, error) {
 		Listen:      w.settings.Listen,
 		Certificate: w.settings.ListenTLS,
 		ProbeListen: w.settings.ProbeListen,
-		Routes:      server.Routes{Health: http.HandlerFunc(probe.Healthy), Ready: w.ready},
+		Routes:      server.Routes{Status: web.New(w.board), Health: http.HandlerFunc(probe.Healthy), Ready: w.ready},
 		Debug:       w.settings.Debug,
 		Log:         w.log,
 	}
@@ -269,8 +293,22 @@ type repoList struct {
 	warned map[string]bool
 }
 
-// Read implements sync.Lister, and tells the cluster which repos there are.
+// Read implements sync.Lister, and tells those who need to know which repos there are.
 func (l *repoList) Read(ctx context.Context) ([]sync.Repo, error) {
+	repos, err := l.read(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	listed := make([]status.Listed, len(repos))
+	for i, r := range repos {
+		listed[i] = status.Listed{Name: r.Name, URL: r.URL, Tier: r.Tier}
+	}
+	l.board.List(listed, err)
+	return repos, err
+}
+
+// read joins the two lists.
+func (l *repoList) read(ctx context.Context) ([]sync.Repo, error) {
 	all := slices.Clone(l.settings.Repos)
 	if l.settings.List != nil {
 		listed, warnings, err := l.settings.List.Read(ctx)

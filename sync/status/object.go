@@ -184,14 +184,6 @@ func stateOf(o apply.Outcome, t track, now time.Time) ObjectState {
 	return ObjectSynced
 }
 
-// healthOf returns an object's health; unknown if nothing is known of it.
-func healthOf(health map[apply.ID]apply.Health, id apply.ID) apply.Health {
-	if known, found := health[id]; found {
-		return known
-	}
-	return apply.Health{State: apply.HealthUnknown}
-}
-
 // Filter chooses objects. An empty field lets all pass.
 type Filter struct {
 	Text   string // part of the name, file, reason or a field manager, in any case of letters
@@ -237,8 +229,7 @@ func (r *record) objects(health map[apply.ID]apply.Health, filter Filter, redact
 		for _, warning := range outcome.Warnings {
 			o.Warnings = append(o.Warnings, redact(warning))
 		}
-		if health != nil {
-			is := healthOf(health, outcome.ID)
+		if is, known := health[outcome.ID]; known {
 			o.Health = &ObjectHealth{State: is.State, Message: redact(is.Message), Since: is.Since}
 		}
 		if filter.passes(o) {

@@ -232,13 +232,15 @@ func (r *record) fill(to *Repo, health map[apply.ID]apply.Health, redact func(st
 		to.Phase = &Phase{Stage: r.progress.Stage, Since: r.progress.Began}
 	}
 	now := time.Now()
-	for _, o := range r.outcomes {
-		to.Objects[stateOf(o, r.tracks[o.ID], now)]++
-	}
 	if health != nil {
 		to.Health = map[apply.HealthState]int{}
-		for _, o := range r.outcomes {
-			to.Health[healthOf(health, o.ID).State]++
+	}
+	for _, o := range r.outcomes {
+		state := stateOf(o, r.tracks[o.ID], now)
+		to.Objects[state]++
+		// An object that is left alone need not even be there: a Job may have ended.
+		if is, known := health[o.ID]; known && state != ObjectLeftAlone {
+			to.Health[is.State]++
 		}
 	}
 	to.PruneHeld, to.Approve = redact(r.result.PruneHeld), r.result.Approve

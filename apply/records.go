@@ -1,0 +1,52 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Record is what a set's parent says of the last sync that was carried through, for
+// whoever can ask the cluster and no kubesync.
+type Record struct {
+	Repo     string
+	URL      string
+	Tier     string
+	Revision string
+	Ref      string
+	Source   string // CMD, YMLDIR, kubernetes/ or root
+	Dir      string
+	Writer   string // the Lease of the kubesync that writes it
+	Result   string // for example "12 synced, 1 failed"; empty before the end of a first sync
+}
+
+// Records returns what all parents in a namespace say, by repo.
+func Records(ctx context.Context, config *rest.Config, namespace string) ([]Record, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel})
+	if err != nil {
+		return nil, fmt.Errorf("list the ConfigMaps of apply sets in %s: %w", namespace, err)
+	}
+	var records []Record
+	for _, live := range list.Items {
+		repo, isParent := strings.CutPrefix(live.Name, parentName(""))
+		if !isParent || live.Annotations[toolingAnnotation] != parentTooling {
+			continue
+		}
+		data := live.Data
+		records = append(records, Record{
+			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: data[dataRevision], Ref: data[dataRef],
+			Source: data[dataSource], Dir: data[dataDirectory], Writer: data[dataWriter], Result: data[dataResult],
+		})
+	}
+	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Repo, b.Repo) })
+	return records, nil
+}

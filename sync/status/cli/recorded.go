@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync"
+	"github.com/kubesync/kubesync/sync/status"
+)
+
+// recorded makes an overview of what the parents say.
+func recorded(records []apply.Record) status.Overview {
+	overview := status.Overview{Healthy: len(records) > 0, Repos: []status.Repo{}, Abandoned: []status.Abandoned{}}
+	for _, record := range records {
+		r := recordedRepo(record)
+		overview.Repos = append(overview.Repos, r)
+		overview.Healthy = overview.Healthy && r.Healthy
+	}
+	return overview
+}
+
+// recordedRepo is a repo as its parent has it.
+func recordedRepo(record apply.Record) status.Repo {
+	r := status.Repo{
+		Name: record.Repo, URL: record.URL, Tier: record.Tier, State: status.Waiting,
+		Counts: map[apply.Action]int{}, Objects: objectsOf(record.Result),
+	}
+	if record.Revision != "" {
+		r.Applied = &status.Revision{ID: record.Revision, Short: repo.Revision{ID: record.Revision}.Short(), Ref: record.Ref}
+		r.Revision = r.Applied
+	}
+	if record.Result == "" {
+		return r
+	}
+	r.State = sync.Synced
+	if r.Objects[status.ObjectFailed]+r.Objects[status.ObjectRefused]+r.Objects[status.ObjectParked] > 0 {
+		r.State, r.Error = sync.Incomplete, record.Result
+	}
+	r.Healthy = r.State == sync.Synced
+	return r
+}
+
+// objectsOf reads a result such as "12 synced, 1 failed".
+func objectsOf(result string) map[status.ObjectState]int {
+	counts := map[status.ObjectState]int{}
+	for part := range strings.SplitSeq(result, ",") {
+		number, state, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if n, err := strconv.Atoi(number); err == nil && n > 0 {
+			counts[status.ObjectState(state)] += n
+		}
+	}
+	return counts
+}

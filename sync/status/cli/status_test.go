@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/sync"
+	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/sync/status"
+	"github.com/kubesync/kubesync/test/golden"
+	"github.com/kubesync/kubesync/test/pki"
+)
+
+// example is an overview with a healthy repo and one that is not.
+func example() status.Overview {
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	return status.Overview{
+		Writing: true,
+		Repos: []status.Repo{
+			{
+				Name: "shop", URL: "https://git.example.com/shop.git", Tier: "application", State: sync.Synced, Healthy: true,
+				Revision: &status.Revision{ID: "1111111", Short: "1111111", Subject: "Sell"}, Applied: &status.Revision{ID: "1111111", Short: "1111111"},
+				Objects: map[status.ObjectState]int{status.ObjectSynced: 12}, Health: map[apply.HealthState]int{apply.Current: 12},
+				LastSync: ago(time.Minute), LastVerified: ago(time.Minute), NextPoll: ago(-4 * time.Minute),
+			},
+			{
+				Name: "cluster", Tier: "system", State: sync.Incomplete, Stale: &status.Stale{Since: ago(time.Second), Reasons: []string{"configmaps: connection refused"}},
+				Revision: &status.Revision{ID: "2222222", Short: "2222222", Subject: "Nodes"}, Applied: &status.Revision{ID: "1111111", Short: "1111111"},
+				Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectFailed: 1}, Failures: 2, Error: "Service/a: failed\nService/b: failed\nService/c: failed",
+				LastSync: ago(2 * time.Hour), PruneHeld: "pruning 1 object waits",
+			},
+			{Name: "new", State: status.Waiting},
+		},
+		Abandoned: []status.Abandoned{{Repo: "old", Delete: "kubectl annotate …"}},
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	for name, wide := range map[string]bool{"table.txt": false, "wide.txt": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				if err := table(&out, wide, example()); err != nil {
+					t.Fatal(err)
+				}
+				golden.Check(t, filepath.Join("testdata", name), out.String())
+			})
+		})
+	}
+}
+
+// serve serves an overview and returns where.
+func serve(t *testing.T, start func(*httptest.Server), overview status.Overview) (*httptest.Server, config.Listen) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/api/v1/repos":
+			http.NotFound(w, r)
+		case r.Header.Get("Authorization") != "Bearer right-token":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			if err := json.NewEncoder(w).Encode(overview); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	start(server)
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr()
+	return server, config.Listen{Network: address.Network(), Address: address.String()}
+}
+
+// call runs the command.
+func call(t *testing.T, options Options, args ...string) (code int, out, problems string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	options.Out, options.Err = &stdout, &stderr
+	code = Run(t.Context(), args, options)
+	return code, stdout.String(), stderr.String()
+}
+
+// token returns what reads a token.
+func token(text string) func() (string, error) {
+	return func() (string, error) { return text, nil }
+}
+
+func TestAskingTheDaemon(t *testing.T) {
+	t.Parallel()
+	healthy := example()
+	healthy.Repos, healthy.Healthy = healthy.Repos[:1], true
+	_, well := serve(t, (*httptest.Server).Start, healthy)
+	_, ill := serve(t, (*httptest.Server).Start, example())
+	right := token("right-token")
+	tests := map[string]struct {
+		options Options
+		args    []string
+		code    int
+		out     string // part of stdout
+		problem string // part of stderr
+	}{
+		"healthy":           {Options{Listen: well, Token: right}, nil, Healthy, "shop   synced", ""},
+		"not healthy":       {Options{Listen: ill, Token: right}, nil, Unhealthy, "incomplete,stale", ""},
+		"the healthy one":   {Options{Listen: ill, Token: right}, []string{"shop"}, Healthy, "shop", ""},
+		"no such repo":      {Options{Listen: well, Token: right}, []string{"shop", "shopp"}, Unhealthy, "shop", `there is no repo "shopp"`},
+		"json":              {Options{Listen: well, Token: right}, []string{"-o", "json"}, Healthy, `"name": "shop"`, ""},
+		"wide":              {Options{Listen: well, Token: right}, []string{"-owide"}, Healthy, "https://git.example.com/shop.git", ""},
+		"help":              {Options{}, []string{"--help"}, Healthy, "usage: kubesync status", ""},
+		"no such format":    {Options{}, []string{"-o", "yaml"}, Misused, "", `-o "yaml": there is table, wide and json`},
+		"no such flag":      {Options{}, []string{"--all"}, Misused, "", "usage:"},
+		"no token":          {Options{Listen: well}, nil, Unhealthy, "", "set LISTEN_TOKEN_FILE"},
+		"wrong token":       {Options{Listen: well, Token: token("wrong-token")}, nil, Unhealthy, "", "asks for a token"},
+		"off, no cluster":   {Options{}, nil, Unhealthy, "", "LISTEN is off, and no cluster is configured"},
+		"TLS against plain": {Options{Listen: well, CertFile: "/does/not/exist"}, nil, Unhealthy, "", "LISTEN_TLS_CERT_FILE"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, problems := call(t, test.options, test.args...)
+			if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(problems, test.problem) {
+				t.Errorf("status %d, want %d\nstdout: %s\nstderr: %s", code, test.code, out, problems)
+			}
+			if strings.Contains(out+problems, "-token\n") {
+				t.Error("the token is shown")
+			}
+		})
+	}
+}
+
+func TestOverTLSAndSockets(t *testing.T) {
+	t.Parallel()
+	healthy := example()
+	healthy.Repos, healthy.Healthy = healthy.Repos[:1], true
+	right := token("right-token")
+	write := func(certificate []byte) string {
+		name := filepath.Join(t.TempDir(), "tls.crt")
+		if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	server, listen := serve(t, (*httptest.Server).StartTLS, healthy)
+	own := write(server.TLS.Certificates[0].Certificate[0])
+	if code, _, problems := call(t, Options{Listen: listen, Token: right, CertFile: own}); code != Healthy {
+		t.Errorf("over TLS: status %d, %s", code, problems)
+	}
+	authority, err := pki.NewAuthority("somebody else")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := authority.Server("kubesync")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.crt")
+	if err := os.WriteFile(other, foreign.Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, problems := call(t, Options{Listen: listen, Token: right, CertFile: other}); code != Unhealthy || !strings.Contains(problems, "another certificate") {
+		t.Errorf("with a foreign certificate: status %d, %s", code, problems)
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	_, _ = serve(t, func(s *httptest.Server) {
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Listener = listener
+		s.Start()
+	}, healthy)
+	if code, _, problems := call(t, Options{Listen: config.Listen{Network: "unix", Address: socket}, Token: right}); code != Healthy {
+		t.Errorf("over a socket: status %d, %s", code, problems)
+	}
+}
+
+func TestWithoutADaemonTheClusterIsAsked(t *testing.T) {
+	t.Parallel()
+	nobody := config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "nobody")}
+	says := func(records ...apply.Record) func(context.Context) ([]apply.Record, error) {
+		return func(context.Context) ([]apply.Record, error) { return records, nil }
+	}
+	shop := apply.Record{Repo: "shop", URL: "https://git.example.com/shop.git", Tier: "system", Revision: strings.Repeat("1", 40), Result: "3 synced, 1 blocked"}
+	failed := apply.Record{Repo: "cluster", Revision: strings.Repeat("2", 40), Result: "3 synced, 1 failed"}
+	tests := map[string]struct {
+		records func(context.Context) ([]apply.Record, error)
+		code    int
+		out     string
+	}{
+		"healthy":     {says(shop), Healthy, "shop   synced   yes       1111111    3/4"},
+		"not healthy": {says(shop, failed), Unhealthy, "3 synced, 1 failed"},
+		"first sync":  {says(apply.Record{Repo: "new"}), Unhealthy, "waiting"},
+		"nothing":     {says(), Unhealthy, "NAME"},
+		"no answer":   {func(context.Context) ([]apply.Record, error) { return nil, errors.New("forbidden") }, Unhealthy, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, problems := call(t, Options{Listen: nobody, Records: test.records})
+			if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(problems, "no kubesync answers at LISTEN=unix:") {
+				t.Errorf("status %d, want %d\nstdout: %s\nstderr: %s", code, test.code, out, problems)
+			}
+		})
+	}
+}
