@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
@@ -111,6 +113,68 @@ func FuzzFetched(f *testing.F) {
 		got, _, err := readFetched(bytes.NewReader(data))
 		if err == nil {
 			checkPack(t, got)
+		}
+	})
+}
+
+// FuzzAnswer reads whatever may come as an answer in version 0, with and without
+// sideband. What is taken of it has the hash it is known by.
+func FuzzAnswer(f *testing.F) {
+	good, id := goodPack(f), plumbing.NewHash(hash)
+	var muxed bytes.Buffer
+	_, err := sideband.NewMuxer(sideband.Sideband64k, &muxed).Write(good)
+	must(f, err)
+	muxed.WriteString(flushLine)
+	shallow := packetsOf("shallow "+hash, flushLine, "NAK")
+	for _, seed := range [][]byte{
+		append(packetsOf("NAK"), good...), append(packetsOf("NAK"), muxed.Bytes()...), append(bytes.Clone(shallow), good...),
+		append(bytes.Clone(shallow), muxed.Bytes()...), append(bytes.Clone(shallow), muxed.Bytes()[:40]...), shallow, packetsOf("ACK " + hash),
+		packetsOf("NAK", "\x03no"), packetsOf("shallow x", flushLine), packetsOf("ERR upload-pack: not our ref " + hash), []byte("0003"), nil,
+	} {
+		for _, depth := range []bool{false, true} {
+			f.Add(seed, depth, false)
+			f.Add(seed, depth, true)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, depth, banded bool) {
+		req := packp.NewUploadPackRequest()
+		req.Wants = append(req.Wants, id)
+		if depth {
+			req.Depth = packp.DepthCommits(1)
+			must(t, req.Capabilities.Set(capability.Shallow))
+		}
+		if banded {
+			must(t, req.Capabilities.Set(capability.Sideband64k))
+		}
+		if got, err := readPack(io.NopCloser(bytes.NewReader(data)), req); err == nil {
+			checkPack(t, got)
+		}
+	})
+}
+
+// FuzzTree reads whatever may be pushed as a directory. What is taken of it cannot
+// lead out of the directory, nor name two files the same.
+func FuzzTree(f *testing.F) {
+	id := plumbing.NewHash(hash)
+	for _, seed := range []string{
+		"100644 a.yaml\x00" + string(id[:]), "40000 dir\x00" + string(id[:]) + "100644 x\x00" + string(id[:]),
+		"100644 ..\x00" + string(id[:]), "40000 .GIT\x00" + string(id[:]), "100644 a/b\x00" + string(id[:]), "100644 \x00" + string(id[:]),
+		"100644 a\x00" + string(id[:]) + "100644 a\x00" + string(id[:]), "100644 a\x00short", "9 a\x00" + string(id[:]), "100644", "",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		from := trees{}
+		entries, err := readTree(from, from.add(plumbing.TreeObject, data))
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, e := range entries {
+			if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") || strings.EqualFold(e.Name, ".git") || seen[e.Name] {
+				t.Errorf("taken: %q", e.Name)
+			}
+			seen[e.Name] = true
 		}
 	})
 }

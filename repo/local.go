@@ -144,7 +144,7 @@ func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
 			return nil
 		}
 		if name == plumbing.HEAD && ref.Type() == plumbing.SymbolicReference && ref.Target().IsBranch() {
-			out.head = ref.Target().Short()
+			out.head = short(ref.Target())
 		}
 		end, err := storer.ResolveReference(l.storage, name)
 		if errors.Is(err, plumbing.ErrReferenceNotFound) {
@@ -157,9 +157,9 @@ func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
 		case name == plumbing.HEAD:
 			out.headCommit = end.Hash()
 		case name.IsBranch():
-			out.branches[name.Short()] = end.Hash()
+			out.branches[short(name)] = end.Hash()
 		default:
-			out.tags[name.Short()] = l.peel(end.Hash())
+			out.tags[short(name)] = l.peel(end.Hash())
 		}
 		return nil
 	})

@@ -323,6 +323,48 @@ func TestPartialTrouble(t *testing.T) {
 	}
 }
 
+// TestDamagedPacks has every sort of server send a pack that is cut or damaged: an
+// error, after which the revision before can still be read and the next poll goes well.
+func TestDamagedPacks(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		behaviour gitserver.Behaviour // besides the damage
+		options   []gitserver.Option
+	}{
+		"filters":         {gitserver.Normal(), nil},
+		"ignores filters": {gitserver.IgnoreFilter(), nil},
+		"no filter":       {gitserver.Normal(), []gitserver.Option{gitserver.WithoutFilter}},
+		"no v2":           {gitserver.Normal(), []gitserver.Option{gitserver.WithoutV2}},
+	} {
+		for damage, does := range map[string]gitserver.Behaviour{"cut": gitserver.CutInPack(), "corrupt": gitserver.CorruptPack()} {
+			t.Run(name+", "+damage, func(t *testing.T) {
+				t.Parallel()
+				server := gitserver.Start(t, test.options...)
+				server.Behave(test.behaviour)
+				s := newSite(t, server.Dir(), "master")
+				all := large(3)
+				s.commit("one", all)
+				r := open(t, server.URL("site"), "branch:master")
+				one := resolve(t, r)
+				if got := use(t, r, one); got["used/02.yaml"] != "used 2" {
+					t.Fatalf("got %v", got)
+				}
+				all["used/02.yaml"] = noise(50_000)
+				s.commit("two", all)
+				server.Behave(func(right http.Handler) http.Handler { return does(test.behaviour(right)) })
+				resolveFails(t, r, server.URL("site"), "broke off in the middle")
+				if got := use(t, r, one); got["used/02.yaml"] != "used 2" {
+					t.Errorf("of the revision before: %v", got)
+				}
+				server.Behave(test.behaviour)
+				if got := use(t, r, resolve(t, r)); got["used/02.yaml"] != noise(50_000) {
+					t.Error("the new revision was not got when all was well again")
+				}
+			})
+		}
+	}
+}
+
 // TestForcedAway has files that went from the server before they were read.
 func TestForcedAway(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,7 @@ func advertised(adv *packp.AdvRefs) refs {
 	for _, link := range adv.Capabilities.Get(capability.SymRef) {
 		from, to, _ := strings.Cut(link, ":")
 		if target := plumbing.ReferenceName(to); from == plumbing.HEAD.String() && target.IsBranch() {
-			out.head = target.Short()
+			out.head = short(target)
 		}
 	}
 	return out
@@ -68,14 +68,25 @@ func (r *refs) add(name plumbing.ReferenceName, t tag, link plumbing.ReferenceNa
 		r.headCommit = t.tip
 		if link.IsBranch() {
 			// Where only HEAD was asked for, this is all that is heard of its branch.
-			r.head = link.Short()
+			r.head = short(link)
 			r.branches[r.head] = t.tip
 		}
 	case name.IsBranch():
-		r.branches[name.Short()] = t.tip
+		r.branches[short(name)] = t.tip
 	case name.IsTag():
-		r.tags[name.Short()] = t
+		r.tags[short(name)] = t
 	}
+}
+
+// short is the name of a branch or a tag, byte by byte: go-git's own way reads text,
+// and puts another character for what is none.
+func short(name plumbing.ReferenceName) string {
+	for _, kind := range []string{"refs/heads/", "refs/tags/"} {
+		if rest, ok := strings.CutPrefix(string(name), kind); ok {
+			return rest
+		}
+	}
+	return string(name)
 }
 
 // tips returns everything that a branch, a tag or HEAD points at.

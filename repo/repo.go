@@ -421,7 +421,7 @@ func (r *Repo) chooseDefault(listed refs) (selection, error) {
 	if err != nil {
 		return selection{}, err
 	}
-	if name := sel.ref.Short(); name != master && name != r.saidDefault {
+	if name := short(sel.ref); name != master && name != r.saidDefault {
 		r.saidDefault = name
 		r.options.Log.Info().Stringer("url", r.options.URL).Str("branch", name).
 			Msg("the repository has no branch master, so the branch that its HEAD points at is followed")
