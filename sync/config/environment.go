@@ -65,7 +65,7 @@ type environment struct {
 	SystemNamespaces string `envconfig:"SYSTEM_NAMESPACES" default:"kube-system,kube-public,kube-node-lease" desc:"Namespaces that are closed to application repos. The namespace of kubesync itself and those labelled 'kubesync.io/tier: system' always are."`
 
 	ApplyConcurrency string `envconfig:"APPLY_CONCURRENCY" default:"16" desc:"Writes that are under way at the same time in one cluster: 1 to 256."`
-	Timeout          string `envconfig:"TIMEOUT" default:"5m" desc:"Longest time that one git fetch, or one run of 'CMD', may take: seconds or a duration; at least one second."`
+	Timeout          string `envconfig:"TIMEOUT" default:"5m" desc:"Longest time that one git poll, one fetch of files, or one run of 'CMD', may take: seconds or a duration; at least one second."`
 
 	Listen            string `envconfig:"LISTEN" auto:"'127.0.0.1:9797'" desc:"Where the status page and the API are served, and all that 'PROBE_LISTEN' serves: 'host:port', 'unix:/path', or 'off'. With 'ONCE' or 'DRYRUN' nothing is served."`
 	ListenTLSCertFile string `envconfig:"LISTEN_TLS_CERT_FILE" desc:"File with the certificate (and its chain) with which 'LISTEN' speaks https. It and its key are read again when they change."`
