@@ -5,7 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"os/signal"
 	"slices"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,6 +21,7 @@ import (
 	"github.com/kubesync/kubesync/sync/status/probe"
 	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/sync/status/web"
+	"github.com/kubesync/kubesync/sync/status/webhook"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -36,6 +40,10 @@ type wiring struct {
 	printer   *sync.Printer // nil without DRYRUN
 	ready     *probe.Ready
 	board     *status.Board
+	// listed are the repos as the list was last read; manager runs them, nil before the
+	// first list.
+	listed  atomic.Pointer[[]config.Repo]
+	manager atomic.Pointer[sync.Manager]
 
 	// namespace is where objects go that name none and whose repo has none either;
 	// fromPod says that it is merely the daemon's own.
@@ -153,6 +161,7 @@ func (w *wiring) run(ctx context.Context) int {
 		return w.once(ctx, repos)
 	}
 	go w.told.Run(ctx)
+	go w.hear(ctx)
 	manager := sync.NewManager(sync.ManagerOptions{
 		List:         list,
 		Interval:     w.settings.Interval,
@@ -162,6 +171,7 @@ func (w *wiring) run(ctx context.Context) int {
 		Nudged:       w.nudged(),
 		Log:          w.log,
 	}, repos)
+	w.manager.Store(manager)
 	if w.lease == nil {
 		manager.Run(ctx)
 	} else {
@@ -188,10 +198,57 @@ func (w *wiring) serve() (*server.Server, error) {
 		Debug:       w.settings.Debug,
 		Log:         w.log,
 	}
+	if w.settings.WebhookSecret.Given() {
+		options.Routes.Webhook = webhook.New(webhook.Options{
+			Secret:  w.settings.WebhookSecret.Read,
+			Targets: w.targets,
+			Standby: w.standby,
+			Poll:    func(name string) { w.poll(name) },
+			Log:     w.log,
+		})
+	}
 	if w.settings.ListenToken.Given() {
 		options.Token = w.settings.ListenToken.Read
 	}
 	return server.Start(options)
+}
+
+// targets are the repos that may be pushed to.
+func (w *wiring) targets() []webhook.Target {
+	listed := w.listed.Load()
+	if listed == nil {
+		return nil
+	}
+	targets := make([]webhook.Target, len(*listed))
+	for i, r := range *listed {
+		targets[i] = webhook.Target{Name: r.Name, URL: r.URL, Version: r.Version}
+	}
+	return targets
+}
+
+// poll has repos synced now, all of them without names, and returns how many. What has
+// not started yet will sync when it does.
+func (w *wiring) poll(names ...string) int {
+	manager := w.manager.Load()
+	if manager == nil {
+		return 0
+	}
+	return manager.Poll(names...)
+}
+
+// hear polls all repos whenever the process gets SIGHUP, until ctx ends.
+func (w *wiring) hear(ctx context.Context) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGHUP)
+	defer signal.Stop(asked)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+			w.log.Info().Int("repos", w.poll()).Msg("told by a signal to poll all repos and read their list")
+		}
+	}
 }
 
 // standby tells whether another process holds the Lease.
@@ -335,6 +392,7 @@ func (l *repoList) read(ctx context.Context) ([]sync.Repo, error) {
 		l.cluster.Listed(known)
 	}
 	l.ready.Listed(names)
+	l.listed.Store(&all)
 	return repos, nil
 }
 

@@ -30,8 +30,9 @@ type ManagerOptions struct {
 // Manager runs one loop per listed repo and follows the list.
 type Manager struct {
 	options ManagerOptions
-	said    echo // about the list, used by Run alone
-	kept    echo // about the housekeeping, used by its goroutine alone
+	said    echo          // about the list, used by Run alone
+	kept    echo          // about the housekeeping, used by its goroutine alone
+	wake    chan struct{} // holds one request to read the list
 
 	mu      sync.Mutex // guards what follows
 	repos   []Repo     // the last good list
@@ -48,7 +49,7 @@ type running struct {
 // NewManager returns a manager that starts with repos, the list as it was read
 // at start, and reads it again at every interval.
 func NewManager(options ManagerOptions, repos []Repo) *Manager {
-	return &Manager{options: options, repos: repos, running: map[string]*running{}}
+	return &Manager{options: options, wake: make(chan struct{}, 1), repos: repos, running: map[string]*running{}}
 }
 
 // Run keeps the loops going until ctx ends and all have returned. It may be
@@ -63,13 +64,33 @@ func (m *Manager) Run(ctx context.Context) {
 	if m.options.Housekeeping != nil {
 		all.Go(func() { m.keepHouse(ctx) })
 	}
-	for again := true; again; again = sleep(ctx, jitter(m.options.Interval), nil) {
+	for again := true; again; again = sleep(ctx, jitter(m.options.Interval), m.wake) {
 		m.reread(ctx) // the first time too: a standby may have waited for days
 		m.reconcile(ctx, &all)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.running) // they are stopping with ctx
+}
+
+// Poll has these repos synced now; without names all of them, and the list read again. It
+// returns how many it reached: none while another process holds the Lease. It never waits.
+func (m *Manager) Poll(names ...string) (polled int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, loop := range m.running {
+		if len(names) == 0 || slices.Contains(names, name) {
+			loop.Trigger()
+			polled++
+		}
+	}
+	if len(names) == 0 {
+		select {
+		case m.wake <- struct{}{}:
+		default: // the list is about to be read
+		}
+	}
+	return polled
 }
 
 // reread reads the list; a list that cannot be read leaves the last one in force.

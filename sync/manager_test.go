@@ -211,3 +211,46 @@ func TestAManagerThatLedBeforeStartsEveryLoopFromScratch(t *testing.T) {
 		}
 	})
 }
+
+func TestPoll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		repos, seen := &list{}, &recorder{}
+		a, b, c := (&stages{}).repo("a", apply.System), (&stages{}).repo("b", apply.System), (&stages{}).repo("c", apply.System)
+		repos.set(nil, a, b)
+		manager := NewManager(ManagerOptions{List: repos, Interval: 5 * time.Minute, Observer: seen, Log: quiet()}, nil)
+		if polled := manager.Poll("a", "b"); polled != 0 {
+			t.Errorf("%d repos are polled before anything runs", polled)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		expect := func(when string, a, b, c int) {
+			t.Helper()
+			synctest.Wait()
+			for name, want := range map[string]int{"a": a, "b": b, "c": c} {
+				if got := len(seen.of(name)); got != want {
+					t.Errorf("%s: %s was synced %d times, want %d", when, name, got, want)
+				}
+			}
+		}
+		expect("at first", 1, 1, 0)
+		if polled := manager.Poll("b", "none"); polled != 1 {
+			t.Errorf("%d repos are polled, want 1", polled)
+		}
+		expect("one", 1, 2, 0)
+		repos.set(nil, a, b, c)
+		if polled := manager.Poll(); polled != 2 {
+			t.Errorf("%d repos are polled, want 2", polled)
+		}
+		expect("all", 2, 3, 1)
+		cancel()
+		<-done
+		if polled := manager.Poll(); polled != 0 {
+			t.Errorf("%d repos are polled after the end", polled)
+		}
+	})
+}

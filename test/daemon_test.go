@@ -187,6 +187,8 @@ func (s *scenario) signalDaemon(verb string, args []string) error {
 		return nil
 	case "term":
 		return d.Signal(syscall.SIGTERM)
+	case "hup":
+		return d.Signal(syscall.SIGHUP)
 	case "freeze":
 		return d.Signal(syscall.SIGSTOP)
 	case "thaw":

@@ -118,8 +118,8 @@
 //		starts a daemon in the background; NAME is "daemon" by default.
 //	kubesync stop [NAME]
 //		SIGTERM; it has to end with status 0 within 15 seconds.
-//	kubesync kill|term|freeze|thaw [NAME]
-//		sends SIGKILL (and waits), SIGTERM, SIGSTOP, SIGCONT.
+//	kubesync kill|term|hup|freeze|thaw [NAME]
+//		sends SIGKILL (and waits), SIGTERM, SIGHUP, SIGSTOP, SIGCONT.
 //	kubesync wait [-status N] [NAME]
 //		waits for its end, with an exit status of N (0).
 //	kubesync once [-status N] [VARIABLE=VALUE…]
