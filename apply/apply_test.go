@@ -56,6 +56,7 @@ func TestApply(t *testing.T) {
 	t.Run("adopts from another applier when told to", func(t *testing.T) { testAdoptApplier(t, w) })
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
 	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
+	t.Run("what changed in git is told", func(t *testing.T) { testManifestDiffs(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
 	t.Run("a repo that left the configuration", func(t *testing.T) { testAbandoned(t, w) })
 	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
@@ -189,6 +190,34 @@ func testManifestError(t *testing.T, w world) {
 		}
 	}
 	r.want(r.sync(deployment(ns, "web:1", "web"), configMap(ns, "a")), "created Deployment/mistaken/web", "unchanged ConfigMap/mistaken/a")
+}
+
+func testManifestDiffs(t *testing.T, w world) {
+	ns := w.namespace(t, "diffs")
+	r := w.newRepo(t, "diffs")
+	secret := func(value string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: %s}\nstringData: {key: %s}\n", ns, value)
+	}
+	diffs := func(result apply.Result) map[string]string {
+		told := map[string]string{}
+		for _, o := range result.Outcomes {
+			told[o.ID.Kind] = o.Diff
+		}
+		return told
+	}
+	if told := diffs(r.sync(configMap(ns, "a", "x=1"), secret("canary-one"))); told["ConfigMap"] != "" || told["Secret"] != "" {
+		t.Errorf("what is new has nothing that it differs from, but there is %q", told)
+	}
+	told := diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two")))
+	if text := told["ConfigMap"]; !strings.Contains(text, "\n-  x: \"1\"\n+  x: \"2\"\n") || !strings.Contains(text, "before/ConfigMap/diffs/a") {
+		t.Errorf("the ConfigMap's diff is\n%s", text)
+	}
+	if text := told["Secret"]; !strings.Contains(text, "*** (after)") || strings.Contains(text, "canary") || strings.Contains(text, "Y2FuYXJ5") {
+		t.Errorf("the Secret's diff is\n%s", text)
+	}
+	if told = diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two"))); told["ConfigMap"] != "" {
+		t.Errorf("nothing changed, but there is\n%s", told["ConfigMap"])
+	}
 }
 
 func testTwoRepos(t *testing.T, w world) {

@@ -25,6 +25,7 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 // from its own last write. The set's mutex guards it, but for busy.
 type declared struct {
 	object Object
+	before *manifest // what was declared and sent before that; nil once that is sent, too
 
 	// sent is the content that the set has sent last, successfully, or has proof of
 	// having sent; zero if it knows of none. The answer named the uid and what we have
@@ -95,6 +96,9 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 			d = &declared{busy: make(chan struct{}, 1)}
 			s.prove(d, o, plan)
 		}
+		if was := d.object.manifest; was != nil && was.content == d.sent && was.content != o.content {
+			d.before = was
+		}
 		d.object = o
 		s.objects[id] = d
 		delete(before, id)
@@ -144,7 +148,7 @@ func (s *Set) end(d *declared) {
 // wrote notes the answer to a successful write.
 func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
 	s.mu.Lock()
-	d.sent, d.uid, d.entry, d.drift = o.content, m.UID, m.Entry, nil
+	d.sent, d.uid, d.entry, d.drift, d.before = o.content, m.UID, m.Entry, nil, nil
 	d.finished, d.proof = m.Finished, newProof(m.ID, m.UID, o.content, m.Entry)
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {

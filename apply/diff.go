@@ -26,6 +26,14 @@ func Diff(live, next *unstructured.Unstructured) string {
 	return udiff.Unified("live/"+id.String(), "merged/"+id.String(), toYAML(before), toYAML(after))
 }
 
+// manifestDiff returns the unified diff of an object's manifests in two revisions, a
+// Secret's values masked.
+func manifestDiff(before, after *manifest) string {
+	was, is := maskSecrets(readable(before.Tree()), readable(after.Tree()))
+	id := after.id.String()
+	return udiff.Unified("before/"+id, "after/"+id, toYAML(was), toYAML(is))
+}
+
 // Manifest returns an object as YAML for a person, a Secret's values masked.
 func Manifest(o Object) string { return toYAML(MaskSecret(o.Tree())) }
 

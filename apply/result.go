@@ -36,7 +36,9 @@ type Outcome struct {
 	Reason string
 	// Err is set for Failed and Refused.
 	Err error
-	// Diff is the unified diff of a dry run, Secret values masked; else empty.
+	// Diff is a unified diff, Secret values masked: in a dry run of what would change in
+	// the cluster, else of what changed in the manifest of an object that was configured
+	// for that, if this process has seen both. It may be empty.
 	Diff string
 	// Unverified marks a dry run's outcome that the API server could not confirm,
 	// because what the object depends on is itself still to come.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,10 @@ const (
 	goneWait = 30 * time.Second
 	// servedWait bounds how long a sync waits for a new CRD's kind to be served.
 	servedWait = 30 * time.Second
+	// Of so many objects a sync shows what changed, and only if the two manifests
+	// together have no more than so many bytes.
+	diffCount = 50
+	diffSize  = 256 << 10
 	// pollEvery is the pause between two looks at something that is awaited.
 	pollEvery = 100 * time.Millisecond
 )
@@ -24,8 +29,9 @@ const (
 type writer struct {
 	set    *Set
 	plan   *Plan
-	kinds  *kinds // the plan's, or newer once its CRDs are served
-	verify bool   // send also what is known to be as sent
+	kinds  *kinds       // the plan's, or newer once its CRDs are served
+	verify bool         // send also what is known to be as sent
+	diffs  atomic.Int32 // that were made
 }
 
 // write brings one object to what git says, and tells what that took.
@@ -71,10 +77,22 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	case known && before.same(o, now):
 		outcome.Action = Unchanged
 	default:
-		outcome.Action = Configured
+		outcome.Action, outcome.Diff = Configured, w.diff(d, o)
 	}
 	w.set.wrote(d, o, answer.Live, now)
 	return outcome
+}
+
+// diff returns what changed in git about an object that is about to be told as
+// configured; "" if it is not known, or too much to show.
+func (w *writer) diff(d *declared, o Object) string {
+	w.set.mu.Lock()
+	before := d.before
+	w.set.mu.Unlock()
+	if before == nil || len(before.text)+len(o.text) > diffSize || w.diffs.Add(1) > diffCount {
+		return ""
+	}
+	return manifestDiff(before, o.manifest)
 }
 
 // asIs tells whether an object is known to be as it was sent, and how that is told.

@@ -163,7 +163,7 @@ func (r *record) observe(report sync.Report, redact func(string) string) {
 	}
 	r.report, r.problem = &report, problemOf(report, redact)
 	r.note(report, redact)
-	if report.State() == sync.Synced {
+	if report.Err == nil && report.Result.Err() == nil && report.Result.Suspended == "" {
 		r.verified = report.Finished
 	}
 	if len(changesOf(report.Result.Outcomes)) > 0 {

@@ -19,6 +19,7 @@ func words() template.FuncMap {
 		"moment":  momentOf,
 		"summary": summaryOf,
 		"attend":  needsAttention,
+		"unwell":  func(r status.Repo) bool { return r.Health[apply.HealthFailed] > 0 && r.State != sync.Unhealthy },
 		"brief":   briefOf,
 		"person":  personOf,
 		"lines":   func(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") },
@@ -63,6 +64,10 @@ func repoBadge(state sync.State) badge {
 	switch state {
 	case sync.Synced:
 		return badge{"✓", "synced", good}
+	case sync.Progressing:
+		return badge{"◔", "synced, not healthy yet", busy}
+	case sync.Unhealthy:
+		return badge{"✗", "synced, not healthy", bad}
 	case sync.Incomplete:
 		return badge{"◐", "synced in part", warn}
 	case sync.Failed:
@@ -174,6 +179,8 @@ func momentOf(at, now time.Time) moment {
 	exact := at.UTC().Format("2006-01-02 15:04:05 MST")
 	distance := now.Sub(at)
 	switch {
+	case distance > -time.Second && distance <= 0:
+		return moment{at.UTC().Format(time.RFC3339), exact, "now"}
 	case distance < 0:
 		return moment{at.UTC().Format(time.RFC3339), exact, "in " + span(-distance)}
 	case distance < time.Second:
@@ -200,7 +207,7 @@ func span(d time.Duration) string {
 // or waits for a decision. What is merely on its way does not.
 func needsAttention(r status.Repo) bool {
 	switch {
-	case r.State == sync.Failed, r.State == sync.Incomplete, r.PruneHeld != "", r.Approve != "":
+	case r.State == sync.Failed, r.State == sync.Incomplete, r.State == sync.Unhealthy, r.PruneHeld != "", r.Approve != "":
 		return true
 	}
 	return r.Objects[status.ObjectFight]+r.Objects[status.ObjectDrifted]+r.Health[apply.HealthFailed] > 0
