@@ -18,6 +18,7 @@ import (
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
+	"github.com/kubesync/kubesync/sync/status/events"
 	"github.com/kubesync/kubesync/sync/status/probe"
 	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/sync/status/web"
@@ -37,7 +38,8 @@ type wiring struct {
 	lease     *sync.Lease    // nil in a dry run
 	observer  sync.Observer
 	told      *sync.Log
-	printer   *sync.Printer // nil without DRYRUN
+	printer   *sync.Printer  // nil without DRYRUN
+	events    *events.Events // nil with DRYRUN or ONCE
 	ready     *probe.Ready
 	board     *status.Board
 	// listed are the repos as the list was last read; manager runs them, nil before the
@@ -103,13 +105,17 @@ func (w *wiring) connect() error {
 	return err
 }
 
-// observe builds what hears of every sync: the log, the probe and the board, and in a
+// observe builds what hears of every sync: the log, the cluster's events, the probe and the board, and in a
 // dry run the printer.
 func (w *wiring) observe() {
 	w.told = sync.NewLog(w.log, w.settings.DryRun)
 	w.ready = probe.NewReady(w.standby)
 	w.board = status.NewBoard(w.boardOptions())
 	w.observer = sync.Observers{w.told, w.ready, w.board}
+	if w.lease != nil && !w.settings.Once {
+		w.events = events.New(events.Options{Cluster: w.cluster, Redact: w.settings.Redactor.String})
+		w.observer = sync.Observers{w.told, w.ready, w.board, w.events}
+	}
 	if !w.settings.DryRun {
 		return
 	}
@@ -162,6 +168,9 @@ func (w *wiring) run(ctx context.Context) int {
 	}
 	go w.told.Run(ctx)
 	go w.hear(ctx)
+	if w.events != nil {
+		go w.events.Run(ctx)
+	}
 	manager := sync.NewManager(sync.ManagerOptions{
 		List:         list,
 		Interval:     w.settings.Interval,

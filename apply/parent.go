@@ -31,6 +31,8 @@ const (
 	dataRevision  = "revision"
 	dataRef       = "ref"
 	dataTier      = "tier"
+	dataSubject   = "subject" // of the commit
+	dataWritten   = "written" // when the parent was written last, RFC 3339
 	dataResult    = "result"
 	dataPruned    = "pruned"   // the last revision of which nothing was left to prune
 	dataFinished  = "finished" // the Jobs that have ended, with their content
@@ -214,10 +216,12 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	var err error
 	switch {
 	case p.live == nil:
+		next.Data[dataWritten] = time.Now().UTC().Format(time.RFC3339)
 		saved, err = client.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
 	case sameParent(p.live, next):
 		return p, nil
 	default:
+		next.Data[dataWritten] = time.Now().UTC().Format(time.RFC3339)
 		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if err != nil {

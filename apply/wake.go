@@ -34,10 +34,7 @@ func (s *Set) noteParent(live *corev1.ConfigMap) (steered bool) {
 
 // wake has a repo synced now.
 func (c *Cluster) wake(repo string) {
-	c.mu.Lock()
-	set := c.sets[repo]
-	c.mu.Unlock()
-	if set != nil {
+	if set := c.setByName(repo); set != nil {
 		set.wake()
 	}
 }

@@ -119,9 +119,7 @@ func (c *Cluster) parentSeen(name string, live metav1.Object) {
 	if !ok {
 		return
 	}
-	c.mu.Lock()
-	set := c.sets[repo]
-	c.mu.Unlock()
+	set := c.setByName(repo)
 	switch {
 	case set == nil:
 		c.nudge() // it may be an abandoned one

@@ -41,8 +41,7 @@ func newFileSet(files map[string]content) *fileSet {
 	set := &fileSet{files: files, dirs: map[string][]string{".": nil}}
 	for name := range files {
 		for known := false; !known; {
-			var dir string
-			dir = path.Dir(name)
+			dir := path.Dir(name)
 			_, known = set.dirs[dir]
 			set.dirs[dir] = append(set.dirs[dir], path.Base(name))
 			name = dir

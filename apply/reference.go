@@ -1,0 +1,37 @@
+package apply
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// ParentReference names the parent of a repo's set for an event about it. It asks
+// nobody: without a UID, the parent has not been seen.
+func (c *Cluster) ParentReference(repo string) *corev1.ObjectReference {
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.options.OwnNamespace, Name: parentName(repo)}
+	if w := c.watched(); w != nil {
+		if live, there := w.parents.Get(ref.Name); there {
+			ref.UID, ref.ResourceVersion = live.UID, live.ResourceVersion
+		}
+	}
+	return ref
+}
+
+// Reference names a live object for an event about it, nil if it is not seen.
+func (c *Cluster) Reference(id ID) *corev1.ObjectReference {
+	w := c.watched()
+	if w == nil {
+		return nil
+	}
+	live, there, _ := w.members.find(id)
+	if !there {
+		return nil
+	}
+	apiVersion, kind := live.GVR.GroupVersion().WithKind(id.Kind).ToAPIVersionAndKind()
+	return &corev1.ObjectReference{
+		APIVersion: apiVersion, Kind: kind, Namespace: id.Namespace, Name: id.Name, UID: live.UID, ResourceVersion: live.ResourceVersion,
+	}
+}
+
+// Events returns where events are written to, as the daemon itself.
+func (c *Cluster) Events() typedcorev1.EventsGetter { return c.typed.CoreV1() }

@@ -1,0 +1,186 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	gosync "sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/sync"
+)
+
+// Reasons of the events.
+const (
+	Synced      = "Synced"
+	Incomplete  = "SyncIncomplete" // applied, but objects failed, were refused, or are parked
+	Failed      = "SyncFailed"
+	Unhealthy   = "Unhealthy"
+	Suspended   = "Suspended"
+	PruneHeld   = "PruneHeld"
+	Abandoned   = "Abandoned"
+	Drifted     = "Drifted" // an object was changed by somebody else, and is not put back
+	Fighting    = "Fighting"
+	Blocked     = "PruneBlocked"
+	ApplyFailed = "ApplyFailed"
+	Refused     = "ApplyRefused"
+)
+
+const (
+	// maxMessage is how many bytes of a message the API server takes.
+	maxMessage = 1024
+	// objectsPerSync bounds the objects of which one sync tells; the parent's event and
+	// the log tell of all.
+	objectsPerSync = 20
+	// patience is how long trouble of the same kind, in other words, is not told again:
+	// the words may hold a time, or the number of a port.
+	patience = 10 * time.Minute
+)
+
+// cluster knows what events are about.
+type cluster interface {
+	Events() typedcorev1.EventsGetter
+	ParentReference(repo string) *corev1.ObjectReference
+	Reference(apply.ID) *corev1.ObjectReference
+}
+
+// Options are what Events work with.
+type Options struct {
+	Cluster cluster
+	Redact  func(string) string
+}
+
+// Events is an observer that writes Kubernetes Events.
+type Events struct {
+	options     Options
+	broadcaster record.EventBroadcaster
+	recorder    record.EventRecorder
+
+	mu    gosync.Mutex // guards what follows
+	repos map[string]*told
+}
+
+// told is what was said of a repo.
+type told struct {
+	reason, revision, text string
+	at                     time.Time
+	objects                map[apply.ID]string
+}
+
+// New returns an observer; Run has what it says written.
+func New(options Options) *Events {
+	broadcaster := record.NewBroadcaster()
+	return &Events{
+		options:     options,
+		broadcaster: broadcaster,
+		recorder:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubesync"}),
+		repos:       map[string]*told{},
+	}
+}
+
+// Run writes events until ctx ends.
+func (e *Events) Run(ctx context.Context) {
+	e.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: e.options.Cluster.Events().Events("")})
+	<-ctx.Done()
+	e.broadcaster.Shutdown()
+}
+
+// Begin says nothing: that a sync begins is no news.
+func (e *Events) Begin(sync.Progress) {}
+
+// Observe tells of a sync if there is something new to tell.
+func (e *Events) Observe(report sync.Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	about := e.repos[report.Repo]
+	if about == nil {
+		about = &told{objects: map[apply.ID]string{}}
+		e.repos[report.Repo] = about
+	}
+	kind, reason, text := summarize(report)
+	if reason == "" {
+		return
+	}
+	if about.isNews(reason, report.Revision.ID, text, report.Finished) || reason == Synced && changedAnything(report) {
+		e.say(e.options.Cluster.ParentReference(report.Repo), kind, reason, headline(report)+text)
+		about.reason, about.revision, about.text, about.at = reason, report.Revision.ID, text, report.Finished
+	}
+	e.objects(about, report)
+}
+
+// isNews tells whether the same was not said already, or something much like it a
+// short while ago. That all is well is news only after trouble.
+func (t *told) isNews(reason, revision, text string, now time.Time) bool {
+	switch {
+	case reason != t.reason:
+		return reason != Synced || t.reason != ""
+	case reason == Synced:
+		return false
+	}
+	return revision != t.revision || text != t.text && now.Sub(t.at) > patience
+}
+
+// objects tells of the objects that need attention, each once.
+func (e *Events) objects(about *told, report sync.Report) {
+	if report.Err != nil {
+		return // the sync did not get as far as to know
+	}
+	said := map[apply.ID]string{}
+	for _, o := range report.Result.Outcomes {
+		reason := objectReasons()[o.Action]
+		if reason == "" {
+			continue
+		}
+		text := o.Reason
+		if o.Err != nil {
+			text = o.Err.Error()
+		}
+		if about.objects[o.ID] != reason && len(said) < objectsPerSync {
+			e.say(e.options.Cluster.Reference(o.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", report.Repo, text))
+		}
+		said[o.ID] = reason
+	}
+	about.objects = said
+}
+
+// Drift tells of objects that are not put back for good.
+func (e *Events) Drift(drift apply.Drift) {
+	var reason, text string
+	switch {
+	case drift.Err != nil:
+		reason, text = ApplyFailed, fmt.Sprintf("drifted (%s), and could not be put back: %v", drift, drift.Err)
+	case drift.Fight:
+		reason, text = Fighting, fmt.Sprintf("put back, but it drifts again and again (%s): somebody else writes it too; the next correction is due in %s",
+			drift, drift.Retry.Round(time.Second))
+	case !drift.Corrected:
+		reason, text = Drifted, fmt.Sprintf("drifted (%s), and left as it is", drift)
+	default:
+		return
+	}
+	e.say(e.options.Cluster.Reference(drift.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", drift.Repo, text))
+}
+
+// Abandon tells that a repo's objects are nobody's now.
+func (e *Events) Abandon(repo string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.repos, repo)
+	e.say(e.options.Cluster.ParentReference(repo), corev1.EventTypeWarning, Abandoned, "the repo left the list, its objects stay")
+}
+
+// say has one event written. Without somebody to be about there is none.
+func (e *Events) say(about *corev1.ObjectReference, kind, reason, text string) {
+	if about == nil || about.UID == "" {
+		return
+	}
+	if text = e.options.Redact(text); len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
+	}
+	e.recorder.Event(about, kind, reason, text)
+}
