@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
@@ -441,7 +442,7 @@ func (w *wiring) open(ctx context.Context, r config.Repo, listener sync.Listener
 		Privileged:      r.Tier == apply.System,
 		Environ:         os.Environ(),
 		EnvDeny:         w.settings.CommandEnvDeny,
-		OwnVariables:    config.OwnVariables(),
+		OwnVariables:    slices.AppendSeq(config.OwnVariables(), maps.Keys(silenceVariables())),
 		Protected:       w.settings.SecretFiles,
 		Timeout:         w.settings.Timeout,
 		Log:             w.log.With().Str("repo", r.Name).Logger(),

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -177,31 +176,34 @@ func (s *Set) Unwell(ctx context.Context, of []ID) ([]Unwell, error) {
 		of = slices.Collect(maps.Keys(s.objects))
 		s.mu.Unlock()
 	}
-	look := s.ask
+	all := make([]Unwell, len(of))
 	if w := s.cluster.watched(); w != nil {
-		look = func(_ context.Context, id ID) (Health, error) { return w.health(id), nil }
+		for i, id := range of {
+			all[i] = Unwell{id, w.health(id)}
+		}
+	} else if err := s.askAll(ctx, of, all); err != nil {
+		return nil, err
 	}
-	var mu sync.Mutex
-	var unwell []Unwell
+	unwell := slices.DeleteFunc(all, func(u Unwell) bool { return u.State == Current })
+	slices.SortFunc(unwell, func(a, b Unwell) int { return compareIDs(a.ID, b.ID) })
+	return unwell, nil
+}
+
+// askAll asks the API server how objects are, some at a time.
+func (s *Set) askAll(ctx context.Context, ids []ID, answers []Unwell) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cap(s.cluster.writes))
-	for _, id := range of {
+	for i, id := range ids {
 		group.Go(func() error {
-			health, err := look(ctx, id)
+			health, err := s.ask(ctx, id)
 			if err != nil {
 				return fmt.Errorf("look how %s is: %w", id, err)
 			}
-			if health.State != Current {
-				mu.Lock()
-				defer mu.Unlock()
-				unwell = append(unwell, Unwell{id, health})
-			}
+			answers[i] = Unwell{id, health}
 			return nil
 		})
 	}
-	err := group.Wait()
-	slices.SortFunc(unwell, func(a, b Unwell) int { return compareIDs(a.ID, b.ID) })
-	return unwell, err
+	return group.Wait()
 }
 
 // ask asks the API server how an object is.
