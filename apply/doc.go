@@ -59,6 +59,14 @@
 // somebody else shall own. Annotations under kubesync.io/ are held against what
 // exists: a slip in one that protects an object from pruning must not go unnoticed.
 //
+// # Again
+//
+// What a revision costs shall follow what it changed. A Loader knows files by their
+// hash and gives the same manifests for them; a Checker knows manifests by their
+// address, and judges one again only if the rules say something else of its kind or
+// namespace; an object that is known to be as it was sent gets no goroutine. Manifests are
+// kept as JSON, which takes a tenth of the memory of a tree.
+//
 // # Showing
 //
 // Diff and Manifest are for people: without what servers write, and without the
@@ -86,15 +94,17 @@
 // is read before it is written: the answer tells whether the object is new, whether
 // a client-side applier has a claim on it (then its entries in managedFields are
 // made ours and the object is sent again, which removes what git does not declare),
-// whether it is being deleted, and whether admission took our label away. The API
+// whether it is being deleted, and whether admission took our label away; it brings
+// metadata alone, except of Jobs. The API
 // server reports mistakes of typing as HTTP 500; these are recognised and not sent
 // again until the content changes.
 //
 // # Watching
 //
 // While [Cluster.Watch] runs, plans are made of what is seen: one watch a kind in use
-// with the label as selector, metadata only (Jobs whole, since only their status
-// says whether they have ended), reduced on arrival to a member; further the
+// with the label as selector, reduced on arrival to a member: metadata only or, of kinds
+// with a status, whole objects, since that tells how they are (health.go) and whether
+// a Job has ended; further the
 // Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
 // lists, watches and keeps them; a plan waits up to 5 s for what is not seen, then fails.
 // A kind that was not served when its objects were planned is followed from the next plan
