@@ -42,6 +42,10 @@ func example() status.Overview {
 				Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectFailed: 1}, Failures: 2, Error: "Service/a: failed\nService/b: failed\nService/c: failed",
 				LastSync: ago(2 * time.Hour), PruneHeld: "pruning 1 object waits",
 			},
+			{
+				Name: "web", State: sync.Synced, Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectFight: 1},
+				Health: map[apply.HealthState]int{apply.Current: 2, apply.InProgress: 1, apply.HealthFailed: 1},
+			},
 			{Name: "new", State: status.Waiting},
 		},
 		Abandoned: []status.Abandoned{{Repo: "old", Delete: "kubectl annotate …"}},

@@ -121,10 +121,31 @@ func message(r status.Repo) string {
 	if r.Stale != nil {
 		texts = append(texts, "stale: "+strings.Join(r.Stale.Reasons, ", "))
 	}
+	for _, state := range []status.ObjectState{status.ObjectFight, status.ObjectDrifted} {
+		if n := r.Objects[state]; n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	for _, state := range []apply.HealthState{apply.HealthFailed, apply.Terminating, apply.InProgress, apply.HealthUnknown} {
+		if n := r.Health[state]; n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", n, healthWord(state)))
+		}
+	}
 	for _, text := range []string{r.PruneHeld, r.Suspended, r.Waits} {
 		if text != "" {
 			texts = append(texts, text)
 		}
 	}
 	return cmp.Or(strings.Join(texts, "; "), none)
+}
+
+// healthWord tells an object that is unhealthy from one that could not be applied.
+func healthWord(state apply.HealthState) string {
+	switch state {
+	case apply.HealthFailed:
+		return "unhealthy"
+	case apply.HealthUnknown:
+		return "of unknown health"
+	}
+	return string(state)
 }
