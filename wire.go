@@ -20,6 +20,7 @@ import (
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/events"
+	"github.com/kubesync/kubesync/sync/status/notify"
 	"github.com/kubesync/kubesync/sync/status/probe"
 	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/sync/status/web"
@@ -43,6 +44,7 @@ type wiring struct {
 	events    *events.Events // nil with DRYRUN or ONCE
 	ready     *probe.Ready
 	board     *status.Board
+	notifier  *notify.Notifier // nil if nobody is to be notified
 	// listed are the repos as the list was last read; manager runs them, nil before the
 	// first list.
 	listed  atomic.Pointer[[]config.Repo]
@@ -112,11 +114,15 @@ func (w *wiring) observe() {
 	w.told = sync.NewLog(w.log, w.settings.DryRun)
 	w.ready = probe.NewReady(w.standby)
 	w.board = status.NewBoard(w.boardOptions())
-	w.observer = sync.Observers{w.told, w.ready, w.board}
+	heard := sync.Observers{w.told, w.ready, w.board}
 	if w.lease != nil && !w.settings.Once {
 		w.events = events.New(events.Options{Cluster: w.cluster, Redact: w.settings.Redactor.String})
-		w.observer = sync.Observers{w.told, w.ready, w.board, w.events}
+		heard = append(heard, w.events)
 	}
+	if w.notifier = w.newNotifier(); w.notifier != nil {
+		heard = append(heard, w.notifier)
+	}
+	w.observer = heard
 	if !w.settings.DryRun {
 		return
 	}
@@ -171,6 +177,9 @@ func (w *wiring) run(ctx context.Context) int {
 	go w.hear(ctx)
 	if w.events != nil {
 		go w.events.Run(ctx)
+	}
+	if w.notifier != nil {
+		go w.notifier.Run(ctx)
 	}
 	manager := sync.NewManager(sync.ManagerOptions{
 		List:         list,

@@ -56,6 +56,8 @@ type Config struct {
 	WebhookSecret SecretFile // none: no push webhook
 	Debug         bool       // profiles are served
 
+	NotifyURLs []NotifyURL
+
 	LogLevel  zerolog.Level
 	LogFormat LogFormat
 
@@ -112,6 +114,7 @@ func build(env environment, host host) (Config, error) {
 	b.kubernetes()
 	b.writes()
 	b.serving()
+	b.telling()
 	b.logging()
 	if err := b.err(redactor); err != nil {
 		return Config{}, err
@@ -357,6 +360,24 @@ func (b *builder) secretFile(variable, name string) SecretFile {
 		b.add(variable, "%v", err)
 	}
 	return file
+}
+
+// telling reads who is told of what happens.
+func (b *builder) telling() {
+	addresses := splitList(b.env.NotifyURL)
+	if b.env.NotifyURL != "" && len(addresses) == 0 {
+		b.add("NOTIFY_URL", "there is no URL in it")
+	}
+	for i, text := range addresses {
+		address, err := parseNotifyURL(text)
+		if err != nil {
+			b.redactor.Add(text)
+			b.add("NOTIFY_URL", "address %d of %d: %v", i+1, len(addresses), err)
+			continue
+		}
+		b.redactor.Add(address.secrets()...)
+		b.to.NotifyURLs = append(b.to.NotifyURLs, address)
+	}
 }
 
 // logging reads level and format of the log. Of LOG_LEVEL, DEBUG and kubectl's -v the

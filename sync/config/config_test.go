@@ -238,6 +238,7 @@ func TestMistakes(t *testing.T) {
 		"PROBE_LISTEN":        {vars{"PROBE_LISTEN": "x"}, []string{`PROBE_LISTEN: "x" is neither`}},
 		"PROBE_LISTEN same":   {vars{"LISTEN": ":1", "PROBE_LISTEN": ":1"}, []string{`PROBE_LISTEN: ":1" is the address of LISTEN`}},
 		"WEBHOOK_SECRET_FILE": {vars{"WEBHOOK_SECRET_FILE": empty}, []string{"WEBHOOK_SECRET_FILE: ", "is empty"}},
+		"NOTIFY_URL":          {vars{"NOTIFY_URL": ","}, []string{"NOTIFY_URL: there is no URL in it"}},
 		"LEASE":               {vars{"LEASE": "My_Lease"}, []string{`LEASE: "My_Lease" is no valid name`}},
 		"LOG_LEVEL":           {vars{"LOG_LEVEL": "loud"}, []string{`LOG_LEVEL: "loud" is none of trace`}},
 		"LOG_LEVEL number":    {vars{"LOG_LEVEL": "42"}, []string{`LOG_LEVEL: "42"`}},
@@ -268,7 +269,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x", "WAIT": "x",
 		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
 		"LISTEN_TLS_CERT_FILE": "/x/x", "LISTEN_TLS_KEY_FILE": "/x/x", "LISTEN_TOKEN_FILE": "/x/x",
-		"WEBHOOK_SECRET_FILE": "/x/x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
+		"WEBHOOK_SECRET_FILE": "/x/x", "NOTIFY_URL": "x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
 	}, outside(t))
 	var list Errors
 	if !errors.As(err, &list) {
@@ -291,8 +292,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 34 {
-		t.Errorf("%d mistakes are reported, want one for each of 34 variables:\n%v", len(got), err)
+	if len(got) != 35 {
+		t.Errorf("%d mistakes are reported, want one for each of 35 variables:\n%v", len(got), err)
 	}
 }
 
