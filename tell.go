@@ -1,6 +1,12 @@
 package main
 
 import (
+	"context"
+	"crypto/x509"
+
+	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync"
+	"github.com/kubesync/kubesync/sync/status/commitstatus"
 	"github.com/kubesync/kubesync/sync/status/notify"
 )
 
@@ -17,4 +23,33 @@ func (w *wiring) newNotifier() *notify.Notifier {
 		Redact:    w.settings.Redactor.String,
 		Log:       w.log,
 	})
+}
+
+// tellCommits returns who tells git servers what becomes of commits, until ctx ends; nil if
+// that is not wanted.
+func (w *wiring) tellCommits(ctx context.Context) sync.Observer {
+	if !w.settings.CommitStatus || w.settings.Once || w.settings.DryRun {
+		return nil
+	}
+	return commitstatus.New(ctx, commitstatus.Options{
+		Find:      w.commitServer,
+		Roots:     func() (*x509.CertPool, error) { return repo.Roots(w.settings.Git.CAFile, w.settings.Git.CADir) },
+		UserAgent: w.userAgent,
+		Redact:    w.settings.Redactor.String,
+		Log:       w.log,
+	})
+}
+
+// commitServer returns how the git server of a repo is reached.
+func (w *wiring) commitServer(name string) (commitstatus.Repo, bool) {
+	listed := w.listed.Load()
+	if listed == nil {
+		return commitstatus.Repo{}, false
+	}
+	for _, r := range *listed {
+		if r.Name == name {
+			return commitstatus.Repo{URL: r.URL, Credentials: r.Credentials.Read}, true
+		}
+	}
+	return commitstatus.Repo{}, false
 }

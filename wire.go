@@ -181,6 +181,9 @@ func (w *wiring) run(ctx context.Context) int {
 	if w.notifier != nil {
 		go w.notifier.Run(ctx)
 	}
+	if commits := w.tellCommits(ctx); commits != nil {
+		w.observer = sync.Observers{w.observer, commits}
+	}
 	manager := sync.NewManager(sync.ManagerOptions{
 		List:         list,
 		Interval:     w.settings.Interval,

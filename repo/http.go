@@ -275,11 +275,11 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s answers %d %s", e.from, e.code, http.StatusText(e.code))
 }
 
-// readRoots returns the certificate authorities of a file and a directory, each
+// Roots returns the certificate authorities of a file and a directory, each
 // empty for none; nil, which means the system's, if both are. As in git they
 // take the place of the system's. They are read at every poll, so renewed files
 // count at once.
-func readRoots(file, dir string) (*x509.CertPool, error) {
+func Roots(file, dir string) (*x509.CertPool, error) {
 	if file == "" && dir == "" {
 		return nil, nil
 	}

@@ -498,7 +498,7 @@ func (r *Repo) dial() (*server, error) {
 		return nil, err
 	}
 	r.sent.Store(credentials)
-	roots, err := readRoots(o.CAFile, o.CADir)
+	roots, err := Roots(o.CAFile, o.CADir)
 	if err != nil {
 		return nil, err
 	}

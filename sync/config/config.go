@@ -56,7 +56,8 @@ type Config struct {
 	WebhookSecret SecretFile // none: no push webhook
 	Debug         bool       // profiles are served
 
-	NotifyURLs []NotifyURL
+	NotifyURLs   []NotifyURL
+	CommitStatus bool
 
 	LogLevel  zerolog.Level
 	LogFormat LogFormat
@@ -364,6 +365,7 @@ func (b *builder) secretFile(variable, name string) SecretFile {
 
 // telling reads who is told of what happens.
 func (b *builder) telling() {
+	b.to.CommitStatus = bool(b.env.CommitStatus)
 	addresses := splitList(b.env.NotifyURL)
 	if b.env.NotifyURL != "" && len(addresses) == 0 {
 		b.add("NOTIFY_URL", "there is no URL in it")

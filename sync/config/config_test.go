@@ -138,6 +138,7 @@ func TestValues(t *testing.T) {
 		"LISTEN_TOKEN_FILE":    {vars{"LISTEN_TOKEN_FILE": secret}, func(c Config) any { return c.ListenToken.String() }, secret},
 		"PROBE_LISTEN":         {vars{"PROBE_LISTEN": "localhost:1"}, func(c Config) any { return c.ProbeListen.String() }, "localhost:1"},
 		"WEBHOOK_SECRET_FILE":  {vars{"WEBHOOK_SECRET_FILE": secret}, func(c Config) any { return c.WebhookSecret.String() }, secret},
+		"COMMIT_STATUS":        {vars{"COMMIT_STATUS": "true"}, func(c Config) any { return c.CommitStatus }, true},
 		"LEASE":                {vars{"LEASE": "mine.example"}, func(c Config) any { return c.Lease }, "mine.example"},
 		"LEASE of a list":      {vars{"CONFIG": list}, func(c Config) any { return c.Lease }, "kubesync"},
 		"LOG_LEVEL":            {vars{"LOG_LEVEL": "WARN"}, func(c Config) any { return c.LogLevel }, zerolog.WarnLevel},
@@ -281,7 +282,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	}
 	for _, variable := range Variables() {
 		switch variable.Name {
-		case "REPOCREDS", "DRYRUN", "ONCE", "PRUNE", "RECURSIVE", "DEBUG": // cannot be wrong
+		case "REPOCREDS", "DRYRUN", "ONCE", "PRUNE", "RECURSIVE", "DEBUG", "COMMIT_STATUS": // cannot be wrong
 		case "LISTEN_TLS_KEY_FILE": // told with the certificate
 		default:
 			if !slices.Contains(got, variable.Name) {

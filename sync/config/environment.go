@@ -74,7 +74,8 @@ type environment struct {
 	ProbeListen       string `envconfig:"PROBE_LISTEN" auto:"':9798' in a pod, else 'off'" desc:"Where the probes, the metrics and the push webhook are served, and nothing else: 'host:port', 'unix:/path', or 'off'."`
 	WebhookSecretFile string `envconfig:"WEBHOOK_SECRET_FILE" desc:"File with the secret of the push webhook, which it enables. It is read again at every request."`
 
-	NotifyURL string `envconfig:"NOTIFY_URL" desc:"Where it is told, by POST, that a repo fails, has recovered, has synced a new revision, waits for approval to prune, or that somebody fights over an object: 'https://…' takes CloudEvents, 'slack+https://…' messages as Slack does. Several are separated by commas or white space. They are treated as secrets."`
+	NotifyURL    string `envconfig:"NOTIFY_URL" desc:"Where it is told, by POST, that a repo fails, has recovered, has synced a new revision, waits for approval to prune, or that somebody fights over an object: 'https://…' takes CloudEvents, 'slack+https://…' messages as Slack does. Several are separated by commas or white space. They are treated as secrets."`
+	CommitStatus truth  `envconfig:"COMMIT_STATUS" default:"off" desc:"Tell the git server what became of a commit, as a commit status (GitHub, GitLab, Gitea, Forgejo). The credentials of the repo are used, which must allow it; of a repo on 'github.com' they are sent to 'api.github.com'."`
 
 	Lease string `envconfig:"LEASE" auto:"'kubesync' with 'CONFIG', else 'kubesync-' and the name of the first repo in 'REPO'" desc:"Name of the Lease that makes this process the only one that writes."`
 
