@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // tenThousand makes 10,000 ConfigMaps, so many in a file, of some 300 bytes each.
@@ -69,10 +71,27 @@ func BenchmarkCheck(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, tier := range []Tier{System, Application} {
+		rules := Rules{
+			Tier:      tier,
+			Scope:     func(schema.GroupVersionKind) Scope { return ScopeNamespaced },
+			HasStatus: func(schema.GroupVersionKind) bool { return false },
+		}
 		b.Run(tier.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Check(loaded.Objects, Rules{Tier: tier}); err != nil {
+				if _, err := Check(loaded.Objects, rules); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(tier.String()+"/again", func(b *testing.B) {
+			var checker Checker
+			if _, err := checker.Check(loaded.Objects, rules); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := checker.Check(loaded.Objects, rules); err != nil {
 					b.Fatal(err)
 				}
 			}
