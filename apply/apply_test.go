@@ -3,6 +3,7 @@ package apply_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,7 @@ func TestApply(t *testing.T) {
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
 	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
 	t.Run("what changed in git is told", func(t *testing.T) { testManifestDiffs(t, w) })
+	t.Run("parents tell what was synced last", func(t *testing.T) { testRecords(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
 	t.Run("a repo that left the configuration", func(t *testing.T) { testAbandoned(t, w) })
 	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
@@ -190,6 +192,25 @@ func testManifestError(t *testing.T, w world) {
 		}
 	}
 	r.want(r.sync(deployment(ns, "web:1", "web"), configMap(ns, "a")), "created Deployment/mistaken/web", "unchanged ConfigMap/mistaken/a")
+}
+
+func testRecords(t *testing.T, w world) {
+	ns := w.namespace(t, "records")
+	r := w.newRepo(t, "records")
+	r.next.Message = "Keep records"
+	r.sync(configMap(ns, "a"), configMap(ns, "b"))
+	records, err := apply.Records(t.Context(), w.config, parents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(records, func(record apply.Record) bool { return record.Repo == "records" })
+	if at < 0 {
+		t.Fatalf("there is no record of the repo among %+v", records)
+	}
+	got := records[at]
+	if got.Revision != r.revision() || got.Subject != "Keep records" || got.Result != "2 synced" || got.Tier != "system" || got.Written.IsZero() {
+		t.Errorf("recorded %+v", got)
+	}
 }
 
 func testManifestDiffs(t *testing.T, w world) {

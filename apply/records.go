@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -18,11 +19,13 @@ type Record struct {
 	URL      string
 	Tier     string
 	Revision string
+	Subject  string // of its commit
 	Ref      string
 	Source   string // CMD, YMLDIR, kubernetes/ or root
 	Dir      string
-	Writer   string // the Lease of the kubesync that writes it
-	Result   string // for example "12 synced, 1 failed"; empty before the end of a first sync
+	Writer   string    // the Lease of the kubesync that writes it
+	Written  time.Time // the record; zero if it does not say
+	Result   string    // for example "12 synced, 1 failed"; empty before the end of a first sync
 }
 
 // Records returns what all parents in a namespace say, by repo.
@@ -42,9 +45,10 @@ func Records(ctx context.Context, config *rest.Config, namespace string) ([]Reco
 			continue
 		}
 		data := live.Data
+		written, _ := time.Parse(time.RFC3339, data[dataWritten]) // zero if somebody edited it
 		records = append(records, Record{
-			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: data[dataRevision], Ref: data[dataRef],
-			Source: data[dataSource], Dir: data[dataDirectory], Writer: data[dataWriter], Result: data[dataResult],
+			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: data[dataRevision], Subject: data[dataSubject], Ref: data[dataRef],
+			Source: data[dataSource], Dir: data[dataDirectory], Writer: data[dataWriter], Written: written, Result: data[dataResult],
 		})
 	}
 	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Repo, b.Repo) })

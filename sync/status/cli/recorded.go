@@ -26,9 +26,10 @@ func recordedRepo(record apply.Record) status.Repo {
 	r := status.Repo{
 		Name: record.Repo, URL: record.URL, Tier: record.Tier, State: status.Waiting,
 		Counts: map[apply.Action]int{}, Objects: objectsOf(record.Result),
+		LastChange: record.Written,
 	}
 	if record.Revision != "" {
-		r.Applied = &status.Revision{ID: record.Revision, Short: repo.Revision{ID: record.Revision}.Short(), Ref: record.Ref}
+		r.Applied = &status.Revision{ID: record.Revision, Short: repo.Revision{ID: record.Revision}.Short(), Ref: record.Ref, Subject: record.Subject}
 		r.Revision = r.Applied
 	}
 	if record.Result == "" {
