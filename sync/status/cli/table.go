@@ -118,8 +118,12 @@ func message(r status.Repo) string {
 		}
 		texts = append(texts, first)
 	}
-	if r.Stale != nil {
-		texts = append(texts, "stale: "+strings.Join(r.Stale.Reasons, ", "))
+	if r.Stale != nil && len(r.Stale.Reasons) > 0 {
+		text := "stale: " + r.Stale.Reasons[0]
+		if others := len(r.Stale.Reasons) - 1; others > 0 {
+			text += fmt.Sprintf(" (and %d more)", others)
+		}
+		texts = append(texts, text)
 	}
 	for _, state := range []status.ObjectState{status.ObjectFight, status.ObjectDrifted} {
 		if n := r.Objects[state]; n > 0 {
