@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
@@ -20,6 +21,7 @@ import (
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/events"
+	"github.com/kubesync/kubesync/sync/status/metrics"
 	"github.com/kubesync/kubesync/sync/status/notify"
 	"github.com/kubesync/kubesync/sync/status/probe"
 	"github.com/kubesync/kubesync/sync/status/server"
@@ -45,6 +47,8 @@ type wiring struct {
 	ready     *probe.Ready
 	board     *status.Board
 	notifier  *notify.Notifier // nil if nobody is to be notified
+	registry  *prometheus.Registry
+	metrics   *metrics.Metrics
 	// listed are the repos as the list was last read; manager runs them, nil before the
 	// first list.
 	listed  atomic.Pointer[[]config.Repo]
@@ -59,7 +63,8 @@ type wiring struct {
 // wire builds what the configuration asks for. It talks to nobody; an error is one
 // of configuration.
 func wire(settings config.Config, log zerolog.Logger) (*wiring, error) {
-	w := &wiring{settings: settings, log: log, userAgent: "kubesync/" + buildVersion()}
+	w := &wiring{settings: settings, log: log, userAgent: "kubesync/" + buildVersion(), registry: metrics.Registry()}
+	w.metrics = metrics.New(w.registry, buildVersion())
 	namespace, explicit, err := settings.Kubernetes.Namespace()
 	if err != nil {
 		return nil, err
@@ -81,6 +86,7 @@ func (w *wiring) connect() error {
 	if err != nil {
 		return err
 	}
+	config.Wrap(w.metrics.APIRequests) // below the fence: what that refuses is never sent
 	if !w.settings.DryRun {
 		w.lease, err = sync.NewLease(sync.LeaseOptions{
 			Config:    config,
@@ -108,13 +114,14 @@ func (w *wiring) connect() error {
 	return err
 }
 
-// observe builds what hears of every sync: the log, the cluster's events, the probe and the board, and in a
-// dry run the printer.
+// observe builds what hears of every sync: the log, the cluster's events, the probe, the board and the
+// metrics, and in a dry run the printer.
 func (w *wiring) observe() {
 	w.told = sync.NewLog(w.log, w.settings.DryRun)
 	w.ready = probe.NewReady(w.standby)
 	w.board = status.NewBoard(w.boardOptions())
-	heard := sync.Observers{w.told, w.ready, w.board}
+	w.registry.MustRegister(metrics.NewState(w.board))
+	heard := sync.Observers{w.told, w.ready, w.board, w.metrics}
 	if w.lease != nil && !w.settings.Once {
 		w.events = events.New(events.Options{Cluster: w.cluster, Redact: w.settings.Redactor.String})
 		heard = append(heard, w.events)
@@ -216,9 +223,14 @@ func (w *wiring) serve() (*server.Server, error) {
 		Listen:      w.settings.Listen,
 		Certificate: w.settings.ListenTLS,
 		ProbeListen: w.settings.ProbeListen,
-		Routes:      server.Routes{Status: web.New(w.board), Health: http.HandlerFunc(probe.Healthy), Ready: w.ready},
-		Debug:       w.settings.Debug,
-		Log:         w.log,
+		Routes: server.Routes{
+			Status:  web.New(w.board),
+			Metrics: metrics.Handler(w.registry, w.log),
+			Health:  http.HandlerFunc(probe.Healthy),
+			Ready:   w.ready,
+		},
+		Debug: w.settings.Debug,
+		Log:   w.log,
 	}
 	if w.settings.WebhookSecret.Given() {
 		options.Routes.Webhook = webhook.New(webhook.Options{
@@ -497,6 +509,7 @@ func (w *wiring) source(r config.Repo, masterSynced bool) (*repo.Repo, error) {
 		SSHKnownHostsFile: w.settings.Git.SSHKnownHostsFile,
 		Timeout:           w.settings.Timeout,
 		UserAgent:         w.userAgent,
+		Meter:             w.metrics.Git(r.Name),
 		Log:               w.log.With().Str("repo", r.Name).Logger(),
 	})
 }

@@ -30,6 +30,11 @@ const (
 	HealthUnknown HealthState = "unknown"     // not seen yet, or nothing tells
 )
 
+// HealthStates lists every state, those first that need a person's attention.
+func HealthStates() []HealthState {
+	return []HealthState{HealthFailed, Terminating, InProgress, HealthUnknown, Current}
+}
+
 // Health is how an object is.
 type Health struct {
 	State   HealthState

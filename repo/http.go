@@ -57,17 +57,18 @@ type place struct {
 }
 
 // newHTTPWire prepares a conversation; nothing is sent yet.
-func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool, learned *habits) *httpWire {
+func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool, learned *habits, meter Meter) *httpWire {
 	transport := &http.Transport{ // without time limits: all is bounded by the context
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
 		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		MaxIdleConnsPerHost: 1,
+		DialContext:         meteredDial(meter),
 	}
 	return &httpWire{
 		url: u,
 		client: &http.Client{
-			Transport:     transport,
+			Transport:     meteredRequests{transport, meter},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		userAgent:   userAgent,

@@ -42,7 +42,9 @@ type Options struct {
 	Timeout time.Duration
 	// UserAgent names the program to servers, "kubesync" if empty.
 	UserAgent string
-	Log       zerolog.Logger
+	// Meter hears of the traffic with the server; nil for nobody.
+	Meter Meter
+	Log   zerolog.Logger
 }
 
 // Repo is a git repository and the revision of it that was last resolved. It is
@@ -90,6 +92,9 @@ func New(o Options) (*Repo, error) {
 	}
 	if o.UserAgent == "" {
 		o.UserAgent = "kubesync"
+	}
+	if o.Meter == nil {
+		o.Meter = unmetered{}
 	}
 	r := &Repo{options: o, masterSynced: o.MasterSynced, line: newLine()}
 	if o.Version.mode == modeSemver {
@@ -490,7 +495,7 @@ func (r *Repo) dial() (*server, error) {
 	o := r.options
 	out := &server{agent: agent(o.UserAgent), habits: &r.line.habits}
 	if o.URL.scheme == "ssh" {
-		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile}
+		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile, meter: o.Meter}
 		return out, nil
 	}
 	credentials, err := r.credentials()
@@ -502,7 +507,7 @@ func (r *Repo) dial() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits)
+	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits, o.Meter)
 	return out, nil
 }
 

@@ -32,6 +32,7 @@ type sshWire struct {
 	url        URL
 	keyFile    string
 	knownHosts string
+	meter      Meter
 
 	client *ssh.Client
 	stop   func() bool // ends the watch over the context; nil if there is none
@@ -48,11 +49,13 @@ func (w *sshWire) greet(ctx context.Context) (greeting, error) {
 	if w.client == nil || !w.watch(ctx) {
 		w.close()
 		if err := w.connect(ctx); err != nil {
+			w.meter.Request(0, err)
 			return greeting{}, err
 		}
 	}
 	w.run.close()
 	run, err := w.start()
+	w.meter.Request(0, err)
 	if err != nil {
 		w.run = nil
 		return greeting{}, err
@@ -75,7 +78,9 @@ func (w *sshWire) request(ctx context.Context, body []byte) (io.ReadCloser, erro
 	if run.said.can == nil {
 		w.run = nil // it answers once
 	}
-	if _, err := run.stdin.Write(body); err != nil {
+	_, err := run.stdin.Write(body)
+	w.meter.Request(0, err)
+	if err != nil {
 		w.close()
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func (w *sshWire) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	conn, err := meteredDial(w.meter)(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,11 @@ const (
 	Interrupted State = "interrupted" // the process is stopping or has lost the lease
 )
 
+// States lists every state that a sync can come to.
+func States() []State {
+	return []State{Synced, Incomplete, Progressing, Unhealthy, Failed, Suspended, Interrupted}
+}
+
 // Report tells of one sync of one repo.
 type Report struct {
 	Repo string
