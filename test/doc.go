@@ -83,9 +83,10 @@
 //		prints the requests since the last reset, a line each: KIND STATUS BYTES
 //		USER PATH. KIND is advertise, ls-refs, fetch or other; USER is - if none.
 //		The condition asked looks for one.
-//	web start [-https] [-auth USER:PASSWORD] [NAME] DIR
+//	web start [-https] [-auth USER:PASSWORD] [-git SERVER] [NAME] DIR
 //		serves the files of DIR as they are at each moment; sets $NAME (web by
-//		default), $NAME_host and $NAME_ca.
+//		default), $NAME_host and $NAME_ca. With -git also the repositories of a git
+//		server, as servers with an API do.
 //	web status CODE|normal [NAME]
 //		answers everything with an HTTP status, or rightly again. What is POSTed to
 //		it, it keeps for the condition posted.

@@ -108,8 +108,9 @@ func (s *scenario) changeWeb(status string, args []string) error {
 
 func (s *scenario) startWeb(args []string) error {
 	var https bool
-	var auth string
+	var auth, git string
 	args, err := flags("web", args, func(f *flag.FlagSet) {
+		f.StringVar(&git, "git", "", "")
 		f.BoolVar(&https, "https", false, "")
 		f.StringVar(&auth, "auth", "", "")
 	})
@@ -117,7 +118,7 @@ func (s *scenario) startWeb(args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		return errors.New("want web start [-https] [-auth USER:PASSWORD] [NAME] DIR")
+		return errors.New("want web start [-https] [-auth USER:PASSWORD] [-git SERVER] [NAME] DIR")
 	}
 	name, err := nameOr(args[:len(args)-1], "web")
 	if err != nil {
@@ -126,6 +127,13 @@ func (s *scenario) startWeb(args []string) error {
 	user, password, _ := strings.Cut(auth, ":")
 	s.keep(password)
 	w := &webServer{}
+	repos := http.NotFoundHandler()
+	if git != "" {
+		if s.http[git] == nil {
+			return fmt.Errorf("there is no git server %q", git)
+		}
+		repos = s.http[git].Handler()
+	}
 	files := http.FileServer(http.Dir(s.ts.MkAbs(args[len(args)-1])))
 	w.server = httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		givenUser, givenPassword, _ := r.BasicAuth()
@@ -133,6 +141,8 @@ func (s *scenario) startWeb(args []string) error {
 		switch {
 		case auth != "" && (givenUser != user || givenPassword != password):
 			http.Error(answer, "who are you?", http.StatusUnauthorized)
+		case git != "" && strings.Contains(r.URL.Path, ".git/"):
+			repos.ServeHTTP(answer, r)
 		case r.Method == http.MethodPost:
 			w.take(answer, r)
 		case status != 0:
