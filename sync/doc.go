@@ -11,8 +11,9 @@
 // each of which hands a plain value to the next, and makes one [Report] of it. A
 // stage that fails ends the sync: nothing after it runs, so nothing is applied or
 // pruned for a revision that could not be read, transformed, or checked as a
-// whole. Reports go to an [Observer]; the one that writes the log is [Log], the
-// one that prints a dry run is [Printer].
+// whole. Reports go to an [Observer], which is told of each stage that begins as
+// well; the one that writes the log is [Log], the one that prints a dry run is
+// [Printer].
 //
 // What the stages do is not this package's business: it drives a [Pipeline] of
 // three small interfaces, which main makes of the packages repo, transform and

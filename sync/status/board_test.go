@@ -232,6 +232,30 @@ func TestTheHistoryHasTwentyEntriesAndJoinsWhatIsTheSame(t *testing.T) {
 	}
 }
 
+func TestOnlyTheLastChangeHasDiffsAndNotTooLongOnes(t *testing.T) {
+	t.Parallel()
+	with := func(name, diff string) apply.Outcome {
+		o := outcome(apply.Configured, name)
+		o.Diff = diff
+		return o
+	}
+	b := leading(Options{})
+	b.Observe(report(0, firstCommit, with("a", "-old")))
+	before := shop(t, b)
+	b.Observe(report(5, firstCommit, outcome(apply.Unchanged, "a")))
+	if diff := shop(t, b).Syncs[1].Changes[0].Diff; diff != "-old" {
+		t.Errorf("the diff of the last change is %q", diff)
+	}
+	b.Observe(report(10, secondCommit, with("a", strings.Repeat("+long\n", keptDiffs)), with("b", "+new")))
+	syncs := shop(t, b).Syncs
+	if old := syncs[2].Changes[0].Diff; old != "" || before.Syncs[0].Changes[0].Diff != "-old" {
+		t.Errorf("an old change still has the diff %q, or a snapshot has lost it", old)
+	}
+	if changes := syncs[0].Changes; changes[0].Diff != "" || changes[1].Diff != "+new" {
+		t.Errorf("%d bytes and %q", len(changes[0].Diff), changes[1].Diff)
+	}
+}
+
 func TestTheStageThatRunsIsTold(t *testing.T) {
 	t.Parallel()
 	b := leading(Options{})

@@ -2,6 +2,7 @@ package status
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
@@ -13,6 +14,9 @@ const (
 	keptSyncs = 20
 	// keptChanges is how many changed objects a sync names; the rest is counted.
 	keptChanges = 50
+	// keptDiffs is how many bytes the diffs of a repo have together. Only the last sync
+	// that changed something has any.
+	keptDiffs = 256 << 10
 )
 
 // Sync is a sync that has ended, or several in a row that came to the same and
@@ -76,12 +80,20 @@ func (r *record) note(report sync.Report, redact func(string) string) {
 		next.Stages = append(next.Stages, StageTime{Stage: s.Stage, Seconds: s.Duration.Seconds()})
 	}
 	changes := changesOf(report.Result.Outcomes)
+	if len(changes) > 0 {
+		r.dropDiffs()
+	}
+	left := keptDiffs
 	for _, o := range changes[:min(len(changes), keptChanges)] {
-		origin := ""
+		change := Change{Object: o.ID.String(), Action: o.Action, Reason: redact(reasonOf(o))}
 		if o.Origin.File != "" {
-			origin = o.Origin.String()
+			change.Origin = o.Origin.String()
 		}
-		next.Changes = append(next.Changes, Change{Object: o.ID.String(), Action: o.Action, Origin: origin, Reason: redact(reasonOf(o)), Diff: redact(o.Diff)})
+		if len(o.Diff) <= left {
+			change.Diff = redact(o.Diff)
+			left -= len(o.Diff)
+		}
+		next.Changes = append(next.Changes, change)
 	}
 	next.More = len(changes) - len(next.Changes)
 	if len(r.syncs) > 0 && len(next.Changes) == 0 && r.syncs[0].repeats(next) {
@@ -90,6 +102,17 @@ func (r *record) note(report sync.Report, redact func(string) string) {
 	}
 	kept := min(len(r.syncs), keptSyncs-1)
 	r.syncs = append([]Sync{next}, r.syncs[:kept]...)
+}
+
+// dropDiffs takes the diffs out of the history. Snapshots keep theirs.
+func (r *record) dropDiffs() {
+	for i := range r.syncs {
+		changes := slices.Clone(r.syncs[i].Changes)
+		for at := range changes {
+			changes[at].Diff = ""
+		}
+		r.syncs[i].Changes = changes
+	}
 }
 
 // repeats tells whether the next sync came to the same and neither changed anything.
