@@ -31,6 +31,8 @@ func variants() map[string]variant {
 		"restricted":               {resource: "base", components: []string{"restricted"}},
 		"hostnetwork":              {resource: "base", components: []string{"hostnetwork"}, violation: hostNetwork},
 		"restricted hostnetwork":   {resource: "base", components: []string{"restricted", "hostnetwork"}, violation: hostNetwork},
+		"monitoring":               {resource: "base", components: []string{"monitoring"}},
+		"restricted monitoring":    {resource: "base", components: []string{"restricted", "monitoring"}},
 		"example":                  {resource: "example"},
 		"example with restricted":  {resource: "example", components: []string{"restricted"}},
 		"example with hostnetwork": {resource: "example", components: []string{"hostnetwork"}, violation: hostNetwork},
@@ -43,6 +45,10 @@ func TestServerAcceptsEveryVariant(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	kubectl(t, c, "label", "namespace", "kube-system", "pod-security.kubernetes.io/warn=restricted")
+	// The operator's kinds, without their schemas: those test/promrules holds it to.
+	crds := filepath.Join("testdata", "monitoring-crds.yaml")
+	kubectl(t, c, "apply", "-f", crds)
+	kubectl(t, c, "wait", "--for=condition=Established", "--timeout=30s", "-f", crds)
 	dryRunAll := func(t *testing.T) {
 		for name, v := range variants() {
 			t.Run(name, func(t *testing.T) {
