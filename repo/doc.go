@@ -45,6 +45,9 @@
 // used. One that says when to come back (Retry-After) is left alone until then, for
 // a quarter of an hour at most.
 //
+// Whoever wants to know of requests and bytes gives a [Meter], which hears of them at
+// the connection, whatever is spoken over it.
+//
 // # Where objects live
 //
 //   - From a server, in memory: packs, compressed as they came, with an index. Each is

@@ -72,8 +72,8 @@ func filterOf(query url.Values) (status.Filter, error) {
 	if filter.State != "" && !slices.Contains(status.ObjectStates(), status.ObjectState(filter.State)) {
 		return filter, fmt.Errorf("there is no state %q, only %s", filter.State, quoted(status.ObjectStates()))
 	}
-	if filter.Health != "" && !slices.Contains(healthStates(), apply.HealthState(filter.Health)) {
-		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(healthStates()))
+	if filter.Health != "" && !slices.Contains(apply.HealthStates(), apply.HealthState(filter.Health)) {
+		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(apply.HealthStates()))
 	}
 	for name := range query {
 		if !slices.Contains([]string{"text", "kind", "state", "health"}, name) {
@@ -81,11 +81,6 @@ func filterOf(query url.Values) (status.Filter, error) {
 		}
 	}
 	return filter, nil
-}
-
-// healthStates lists the states of health, those first that need a person's attention.
-func healthStates() []apply.HealthState {
-	return []apply.HealthState{apply.HealthFailed, apply.Terminating, apply.InProgress, apply.HealthUnknown, apply.Current}
 }
 
 // quoted lists words.

@@ -112,7 +112,7 @@ func (s *server) repoPage(w http.ResponseWriter, r *http.Request) {
 	slices.Sort(v.Kinds)
 	v.Kinds = slices.Compact(v.Kinds)
 	if detail.Health != nil {
-		v.Healths = healthStates()
+		v.Healths = apply.HealthStates()
 	}
 	s.show(w, http.StatusOK, s.pages.repo, v)
 }

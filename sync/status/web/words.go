@@ -156,7 +156,7 @@ func countsOf(counts any) ([]counted, error) {
 			add(objectBadge(state), in[state])
 		}
 	case map[apply.HealthState]int:
-		for _, state := range healthStates() {
+		for _, state := range apply.HealthStates() {
 			add(healthBadge(state), in[state])
 		}
 	case map[apply.Action]int:
