@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
@@ -17,10 +20,12 @@ func (c *Cluster) ParentReference(repo string) *corev1.ObjectReference {
 	return ref
 }
 
-// Reference names a live object for an event about it, nil if it is not seen.
-func (c *Cluster) Reference(id ID) *corev1.ObjectReference {
-	w := c.watched()
-	if w == nil {
+// Reference names a live object of a repo for an event about it; nil if it is not
+// seen, or if the event would stand where the configuration allows no writes. Events
+// about cluster-scoped objects stand in the namespace default.
+func (c *Cluster) Reference(repo string, id ID) *corev1.ObjectReference {
+	w, s := c.watched(), c.setByName(repo)
+	if w == nil || s == nil || !s.allows(cmp.Or(id.Namespace, metav1.NamespaceDefault)) {
 		return nil
 	}
 	live, there, _ := w.members.find(id)

@@ -23,6 +23,9 @@ type request struct {
 	ObjectRef  struct{ Resource, Subresource, APIGroup, Namespace, Name string }
 }
 
+// isEvent tells requests that tell of something, as a Kubernetes Event.
+func (r request) isEvent() bool { return r.ObjectRef.Resource == "events" }
+
 // isLease tells whether it is about the Lease that every daemon keeps.
 func (r request) isLease() bool { return r.ObjectRef.Resource == "leases" }
 
@@ -96,9 +99,10 @@ func (s *site) requests(ctx context.Context, user string, mark int64) ([]request
 // serviceAccount is how the audit log calls one of ours.
 func serviceAccount(name string) string { return "system:serviceaccount:kube-system:" + name }
 
-// writes returns those that change something other than the Lease.
+// writes returns those that change something other than the Lease, and do not only tell
+// of it.
 func writes(requests []request) []request {
-	return slices.DeleteFunc(slices.Clone(requests), func(r request) bool { return r.isLease() || !r.isWrite() })
+	return slices.DeleteFunc(slices.Clone(requests), func(r request) bool { return r.isLease() || r.isEvent() || !r.isWrite() })
 }
 
 // work returns all but watches and what the Lease needs.

@@ -191,7 +191,7 @@ func oneFile(ctx context.Context, l *lab) ([]line, error) {
 		atMost(fmt.Sprintf("from fetch to live, among %d objects", l.configs), many.times, fmt.Sprintf("among %d objects", l.fewConfigs), few.times, 1.2),
 	}
 	for _, f := range []*follower{few, many} {
-		of := within(fmt.Sprintf("writes a commit, among %d objects, at most", len(f.objects.objects)), f.writes, 3, count)
+		of := within(fmt.Sprintf("writes a commit, besides the Event that tells of it, among %d objects, at most", len(f.objects.objects)), f.writes, 3, count)
 		of.ours += " (" + examples(f.wrote) + ")"
 		lines = append(lines, of)
 	}

@@ -14,6 +14,7 @@
 //
 // A sync that finds nothing new writes no event, so a daemon in steady state sends no
 // requests for them. An event that cannot be written is lost, and holds up nothing.
+// About an object in a namespace that the configuration keeps closed there is none.
 // Every text passes the redactor; events go through the Lease's fence as all that is
 // written does. A person who may read a namespace's events learns of an object what
 // kubesync's log says of it, and nothing of a Secret's values.

@@ -47,7 +47,7 @@ const (
 type cluster interface {
 	Events() typedcorev1.EventsGetter
 	ParentReference(repo string) *corev1.ObjectReference
-	Reference(apply.ID) *corev1.ObjectReference
+	Reference(repo string, id apply.ID) *corev1.ObjectReference
 }
 
 // Options are what Events work with.
@@ -142,7 +142,7 @@ func (e *Events) objects(about *told, report sync.Report) {
 			text = o.Err.Error()
 		}
 		if about.objects[o.ID] != reason && len(said) < objectsPerSync {
-			e.say(e.options.Cluster.Reference(o.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", report.Repo, text))
+			e.say(e.options.Cluster.Reference(report.Repo, o.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", report.Repo, text))
 		}
 		said[o.ID] = reason
 	}
@@ -163,7 +163,7 @@ func (e *Events) Drift(drift apply.Drift) {
 	default:
 		return
 	}
-	e.say(e.options.Cluster.Reference(drift.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", drift.Repo, text))
+	e.say(e.options.Cluster.Reference(drift.Repo, drift.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", drift.Repo, text))
 }
 
 // Abandon tells that a repo's objects are nobody's now.

@@ -28,7 +28,7 @@ func (c fakeCluster) ParentReference(repo string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kubesync-" + repo, UID: "parent"}
 }
 
-func (c fakeCluster) Reference(id apply.ID) *corev1.ObjectReference {
+func (c fakeCluster) Reference(_ string, id apply.ID) *corev1.ObjectReference {
 	if id.Name == "unseen" {
 		return nil
 	}
