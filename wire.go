@@ -3,20 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
-	"net/http"
-	"os"
-	"os/signal"
-	"slices"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
@@ -24,10 +17,6 @@ import (
 	"github.com/kubesync/kubesync/sync/status/metrics"
 	"github.com/kubesync/kubesync/sync/status/notify"
 	"github.com/kubesync/kubesync/sync/status/probe"
-	"github.com/kubesync/kubesync/sync/status/server"
-	"github.com/kubesync/kubesync/sync/status/web"
-	"github.com/kubesync/kubesync/sync/status/webhook"
-	"github.com/kubesync/kubesync/transform"
 )
 
 // oncePatience is how long ONCE waits for the Lease.
@@ -114,49 +103,6 @@ func (w *wiring) connect() error {
 	return err
 }
 
-// observe builds what hears of every sync: the log, the cluster's events, the probe, the board and the
-// metrics, and in a dry run the printer.
-func (w *wiring) observe() {
-	w.told = sync.NewLog(w.log, w.settings.DryRun)
-	w.ready = probe.NewReady(w.standby)
-	w.board = status.NewBoard(w.boardOptions())
-	w.registry.MustRegister(metrics.NewState(w.board))
-	heard := sync.Observers{w.told, w.ready, w.board, w.metrics}
-	if w.lease != nil && !w.settings.Once {
-		w.events = events.New(events.Options{Cluster: w.cluster, Redact: w.settings.Redactor.String})
-		heard = append(heard, w.events)
-	}
-	if w.notifier = w.newNotifier(); w.notifier != nil {
-		heard = append(heard, w.notifier)
-	}
-	w.observer = heard
-	if !w.settings.DryRun {
-		return
-	}
-	render := sync.ManifestText
-	if w.cluster != nil {
-		coloured := colour(os.Stdout)
-		render = func(report sync.Report) string { return sync.PlanText(report, coloured) }
-	}
-	w.printer = sync.NewPrinter(w.settings.Redactor.Writer(os.Stdout), render)
-	w.observer = sync.Observers{w.printer, w.told}
-}
-
-// boardOptions say what the board asks when it is looked at.
-func (w *wiring) boardOptions() status.Options {
-	options := status.Options{Version: buildVersion(), Redact: w.settings.Redactor.String}
-	if w.cluster != nil {
-		options.Cluster, options.Health = w.cluster, w.cluster
-	}
-	if w.lease != nil {
-		options.Holder = func() string {
-			_, holder := w.lease.Leading()
-			return holder
-		}
-	}
-	return options
-}
-
 // run syncs until ctx ends, or once, and returns the exit status.
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
@@ -211,87 +157,6 @@ func (w *wiring) run(ctx context.Context) int {
 		})
 	}
 	return w.stopped(ctx)
-}
-
-// serve opens what LISTEN and PROBE_LISTEN name; neither with ONCE nor in a dry run,
-// whose end is what there is to know.
-func (w *wiring) serve() (*server.Server, error) {
-	if w.settings.Once || w.settings.DryRun {
-		return nil, nil
-	}
-	options := server.Options{
-		Listen:      w.settings.Listen,
-		Certificate: w.settings.ListenTLS,
-		ProbeListen: w.settings.ProbeListen,
-		Routes: server.Routes{
-			Status:  web.New(w.board),
-			Metrics: metrics.Handler(w.registry, w.log),
-			Health:  http.HandlerFunc(probe.Healthy),
-			Ready:   w.ready,
-		},
-		Debug: w.settings.Debug,
-		Log:   w.log,
-	}
-	if w.settings.WebhookSecret.Given() {
-		options.Routes.Webhook = webhook.New(webhook.Options{
-			Secret:  w.settings.WebhookSecret.Read,
-			Targets: w.targets,
-			Standby: w.standby,
-			Poll:    func(name string) { w.poll(name) },
-			Log:     w.log,
-		})
-	}
-	if w.settings.ListenToken.Given() {
-		options.Token = w.settings.ListenToken.Read
-	}
-	return server.Start(options)
-}
-
-// targets are the repos that may be pushed to.
-func (w *wiring) targets() []webhook.Target {
-	listed := w.listed.Load()
-	if listed == nil {
-		return nil
-	}
-	targets := make([]webhook.Target, len(*listed))
-	for i, r := range *listed {
-		targets[i] = webhook.Target{Name: r.Name, URL: r.URL, Version: r.Version}
-	}
-	return targets
-}
-
-// poll has repos synced now, all of them without names, and returns how many. What has
-// not started yet will sync when it does.
-func (w *wiring) poll(names ...string) int {
-	manager := w.manager.Load()
-	if manager == nil {
-		return 0
-	}
-	return manager.Poll(names...)
-}
-
-// hear polls all repos whenever the process gets SIGHUP, until ctx ends.
-func (w *wiring) hear(ctx context.Context) {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGHUP)
-	defer signal.Stop(asked)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-asked:
-			w.log.Info().Int("repos", w.poll()).Msg("told by a signal to poll all repos and read their list")
-		}
-	}
-}
-
-// standby tells whether another process holds the Lease.
-func (w *wiring) standby() bool {
-	if w.lease == nil {
-		return false
-	}
-	leading, holder := w.lease.Leading()
-	return !leading && holder != ""
 }
 
 // stopped says why the daemon ends.
@@ -376,181 +241,4 @@ func (w *wiring) nudged() <-chan struct{} {
 		return nil
 	}
 	return w.cluster.Nudged()
-}
-
-// repoList joins the repos of REPO with the list in CONFIG.
-type repoList struct {
-	*wiring
-	warned map[string]bool
-}
-
-// Read implements sync.Lister, and tells those who need to know which repos there are.
-func (l *repoList) Read(ctx context.Context) ([]sync.Repo, error) {
-	repos, err := l.read(ctx)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	listed := make([]status.Listed, len(repos))
-	for i, r := range repos {
-		listed[i] = status.Listed{Name: r.Name, URL: r.URL, Tier: r.Tier}
-	}
-	l.board.List(listed, err)
-	return repos, err
-}
-
-// read joins the two lists.
-func (l *repoList) read(ctx context.Context) ([]sync.Repo, error) {
-	all := slices.Clone(l.settings.Repos)
-	if l.settings.List != nil {
-		listed, warnings, err := l.settings.List.Read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, listed...)
-		for _, warning := range warnings {
-			if !l.warned[warning] {
-				l.warned[warning] = true
-				l.log.Warn().Msg(warning)
-			}
-		}
-	}
-	repos := make([]sync.Repo, len(all))
-	known := make([]apply.ListedRepo, len(all))
-	names := make([]string, len(all))
-	for i, r := range all {
-		repos[i] = l.repo(r)
-		names[i] = r.Name
-		known[i] = apply.ListedRepo{Name: r.Name, Tier: r.Tier, Namespaces: r.Namespaces}
-	}
-	if l.cluster != nil {
-		l.cluster.Listed(known)
-	}
-	l.ready.Listed(names)
-	l.listed.Store(&all)
-	return repos, nil
-}
-
-// repo makes a list entry for the loops.
-func (w *wiring) repo(r config.Repo) sync.Repo {
-	return sync.Repo{
-		Name:     r.Name,
-		URL:      r.URL.String(),
-		Tier:     r.Tier,
-		Interval: r.Interval,
-		Wait:     w.wait(),
-		Settings: r,
-		Open: func(ctx context.Context, listener sync.Listener) (*sync.Pipeline, error) {
-			return w.open(ctx, r, listener)
-		},
-	}
-}
-
-// wait is how long a sync waits for health, for which a dry run has no use.
-func (w *wiring) wait() time.Duration {
-	if w.settings.DryRun {
-		return 0
-	}
-	return w.settings.Wait
-}
-
-// open builds the pipeline of a repo.
-func (w *wiring) open(ctx context.Context, r config.Repo, listener sync.Listener) (*sync.Pipeline, error) {
-	transformer, err := transform.New(transform.Options{
-		RepoName:        r.Name,
-		Command:         r.Command,
-		YMLDir:          r.YMLDir,
-		Recursive:       r.Recursive,
-		ConventionalDir: r.ConventionalDir,
-		OnRevisionOnly:  w.settings.CommandOnRevision,
-		Sandbox:         w.settings.Sandbox,
-		Privileged:      r.Tier == apply.System,
-		Environ:         os.Environ(),
-		EnvDeny:         w.settings.CommandEnvDeny,
-		OwnVariables:    slices.AppendSeq(config.OwnVariables(), maps.Keys(silenceVariables())),
-		Protected:       w.settings.SecretFiles,
-		Timeout:         w.settings.Timeout,
-		Log:             w.log.With().Str("repo", r.Name).Logger(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if w.cluster == nil {
-		source, err := w.source(r, false)
-		return &sync.Pipeline{Source: source, Transformer: transformer, Applier: w.offline(r)}, err
-	}
-	set := w.set(r, listener)
-	recorded, err := set.Recorded(ctx)
-	if err != nil {
-		set.Close()
-		return nil, err
-	}
-	source, err := w.source(r, recorded.Ref == "refs/heads/master")
-	if err != nil {
-		set.Close()
-		return nil, err
-	}
-	pipeline := &sync.Pipeline{Source: source, Transformer: transformer, Applier: set}
-	if w.settings.DryRun {
-		pipeline.Applier = sync.Rehearsal{Set: set}
-	}
-	return pipeline, nil
-}
-
-// source builds the git side of a repo's pipeline.
-func (w *wiring) source(r config.Repo, masterSynced bool) (*repo.Repo, error) {
-	return repo.New(repo.Options{
-		URL:               r.URL,
-		Version:           r.Version,
-		MasterSynced:      masterSynced,
-		Credentials:       r.Credentials.Read,
-		CAFile:            w.settings.Git.CAFile,
-		CADir:             w.settings.Git.CADir,
-		SSHKeyFile:        w.settings.Git.SSHKeyFile,
-		SSHKnownHostsFile: w.settings.Git.SSHKnownHostsFile,
-		Timeout:           w.settings.Timeout,
-		UserAgent:         w.userAgent,
-		Meter:             w.metrics.Git(r.Name),
-		Log:               w.log.With().Str("repo", r.Name).Logger(),
-	})
-}
-
-// set builds the cluster side of a repo's pipeline.
-func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
-	namespace, fromPod := w.namespaceOf(r)
-	return w.cluster.NewSet(apply.SetOptions{
-		Name:             r.Name,
-		Tier:             r.Tier,
-		Namespace:        namespace,
-		NamespaceFromPod: fromPod,
-		Namespaces:       r.Namespaces,
-		Prune:            r.Prune,
-		PruneLimit:       w.settings.PruneLimit,
-		Suspend:          r.Suspend,
-		Drift:            w.settings.Drift,
-		Resync:           w.settings.Resync,
-		Wake:             listener.Trigger,
-		OnDrift:          listener.Drift,
-		Log:              w.log.With().Str("repo", r.Name).Logger(),
-	})
-}
-
-// namespaceOf returns where objects of a repo go that name no namespace, and
-// whether that is merely the daemon's own.
-func (w *wiring) namespaceOf(r config.Repo) (namespace string, fromPod bool) {
-	if r.Namespace != "" {
-		return r.Namespace, false
-	}
-	return w.namespace, w.fromPod
-}
-
-// offline checks a repo's manifests where there is no cluster to ask.
-func (w *wiring) offline(r config.Repo) *sync.Offline {
-	namespace, fromPod := w.namespaceOf(r)
-	return sync.NewOffline(apply.Rules{
-		Tier:             r.Tier,
-		Namespace:        namespace,
-		NamespaceFromPod: fromPod,
-		Namespaces:       [][]string{w.settings.Namespaces, r.Namespaces},
-		SystemNamespace:  func(name string) bool { return slices.Contains(w.settings.SystemNamespaces, name) },
-	})
 }

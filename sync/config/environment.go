@@ -61,7 +61,7 @@ type environment struct {
 	Resync     string `envconfig:"RESYNC" default:"1h" desc:"Time between two verifications of a repo, in which everything is applied again whether it is known to be as applied or not: seconds, or a duration; 'off' for never. It is varied by up to 10 %."`
 	Wait       string `envconfig:"WAIT" default:"off" desc:"How long the objects of a new revision may take to become healthy before the sync counts as failed: seconds, or a duration; 'off' for not waiting. A newer revision is not held up. With 'ONCE' the exit status includes it; a dry run does not wait."`
 
-	Namespaces       string `envconfig:"NAMESPACES" auto:"all" desc:"The only namespaces in which objects may be created, changed or deleted, separated by commas or white space; of the Namespace objects only their own are. Besides them, kubesync writes nothing but its ConfigMaps and Leases."`
+	Namespaces       string `envconfig:"NAMESPACES" auto:"all" desc:"The only namespaces in which objects may be created, changed or deleted, separated by commas or white space; of the Namespace objects only their own are. Besides them, kubesync writes nothing but its ConfigMaps, the Events about these, and Leases."`
 	SystemNamespaces string `envconfig:"SYSTEM_NAMESPACES" default:"kube-system,kube-public,kube-node-lease" desc:"Namespaces that are closed to application repos. The namespace of kubesync itself and those labelled 'kubesync.io/tier: system' always are."`
 
 	ApplyConcurrency string `envconfig:"APPLY_CONCURRENCY" default:"16" desc:"Writes that are under way at the same time in one cluster: 1 to 256."`
