@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 	if !known || live.Set == s.id {
 		return nil
 	}
-	owner, err := s.cluster.ownerOf(ctx, live.Set)
+	owner, err := s.cluster.ownerOf(ctx, live.Set, plan.strangers)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
@@ -44,11 +45,41 @@ type owner struct {
 	released bool
 }
 
+// strangers are the owners that were looked up during one sync: a thousand objects of
+// another tool's set are one question.
+type strangers struct {
+	mu    sync.Mutex // held during a look-up, which others want the answer of too
+	known map[string]owner
+}
+
+// find returns an owner, looked up at most once unless that fails.
+func (s *strangers) find(id string, look func() (owner, error)) (owner, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found, known := s.known[id]; known {
+		return found, nil
+	}
+	found, err := look()
+	if err != nil {
+		return owner{}, err
+	}
+	if s.known == nil {
+		s.known = map[string]owner{}
+	}
+	s.known[id] = found
+	return found, nil
+}
+
 // ownerOf finds the set with an ID.
-func (c *Cluster) ownerOf(ctx context.Context, id string) (owner, error) {
+func (c *Cluster) ownerOf(ctx context.Context, id string, others *strangers) (owner, error) {
 	if set, here := c.setByID(id); here {
 		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed()}, nil
 	}
+	return others.find(id, func() (owner, error) { return c.lookUpOwner(ctx, id) })
+}
+
+// lookUpOwner finds a set that this process does not run.
+func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 	found, err := c.findParent(ctx, id)
 	if err != nil {
 		return owner{}, err

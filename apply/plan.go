@@ -38,6 +38,8 @@ type Plan struct {
 	leaving  []member        // this set's members that are declared no more
 	had      int             // how many live objects the set had when it was planned
 	taken    map[ID]string   // what another repo of this daemon declares already
+
+	strangers *strangers // who owns what is another's, as far as that was looked up
 }
 
 // Plan loads and checks a revision's manifests and compares them with what the
@@ -46,7 +48,7 @@ type Plan struct {
 // nothing may be pruned for it.
 func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
 	loaded, loadErr := s.loader.Load(files)
-	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped)}
+	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}}
 	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
