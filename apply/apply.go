@@ -173,7 +173,7 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 	data := map[string]string{
 		dataRevision: plan.Revision.Revision,
 		dataRef:      plan.Revision.Ref,
-		dataSubject:  subjectOf(plan.Revision.Message),
+		dataSubject:  plan.Revision.Subject,
 		dataTier:     s.options.Tier.String(),
 		dataResult:   result.state(),
 	}
@@ -185,12 +185,6 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 	}
 	data[dataFinished] = s.finishedNow()
 	return s.saveParent(ctx, plan, scopeOf(ids), memory{data: data, proofs: s.proven(false)})
-}
-
-// subjectOf returns the first line of a commit message.
-func subjectOf(message string) string {
-	subject, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	return strings.TrimSpace(subject)
 }
 
 // idsOf returns the objects' identities.

@@ -197,7 +197,7 @@ func testManifestError(t *testing.T, w world) {
 func testRecords(t *testing.T, w world) {
 	ns := w.namespace(t, "records")
 	r := w.newRepo(t, "records")
-	r.next.Message = "Keep records"
+	r.next.Subject = "Keep records"
 	r.sync(configMap(ns, "a"), configMap(ns, "b"))
 	records, err := apply.Records(t.Context(), w.config, parents)
 	if err != nil {

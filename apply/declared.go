@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -113,6 +115,13 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		<-left.busy
 	}
 	return nil
+}
+
+// declares returns the identities of the objects that the set declares, in no order.
+func (s *Set) declares() []ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.objects))
 }
 
 // declaration returns what the set knows of an object that it declares, nil if it

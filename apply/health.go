@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -130,12 +129,7 @@ func (c *Cluster) Health(repo string) map[ID]Health {
 	if w == nil || s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	ids := make([]ID, 0, len(s.objects))
-	for id := range s.objects {
-		ids = append(ids, id)
-	}
-	s.mu.Unlock()
+	ids := s.declares()
 	found := make(map[ID]Health, len(ids))
 	for _, id := range ids {
 		found[id] = w.health(id)
@@ -177,9 +171,7 @@ func (u Unwell) String() string {
 // the API server says when it is asked.
 func (s *Set) Unwell(ctx context.Context, of []ID) ([]Unwell, error) {
 	if of == nil {
-		s.mu.Lock()
-		of = slices.Collect(maps.Keys(s.objects))
-		s.mu.Unlock()
+		of = s.declares()
 	}
 	all := make([]Unwell, len(of))
 	if w := s.cluster.watched(); w != nil {

@@ -14,7 +14,8 @@ import (
 type SetRevision struct {
 	Revision string    // the commit's full hash, or what stands for it
 	Ref      string    // what selected it, for example refs/heads/master
-	Message  string    // the commit message: its trailers may approve pruning
+	Subject  string    // the first line of the commit message
+	Message  string    // all of it: its trailers may approve pruning
 	URL      string    // the repo, without credentials
 	Source   string    // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
 	Dir      string    // the directory they were read from

@@ -64,7 +64,7 @@ func (g *gate) object(o draft, scope Scope, isSystem func(string) bool, hint str
 	switch {
 	case scope == ScopeCluster:
 		refusals = append(refusals, refusal+"cluster-scoped object")
-	case isSystem != nil && isSystem(id.Namespace):
+	case isSystem(id.Namespace):
 		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace+hint)
 	}
 	if id.GroupKind() == (schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}) && id.Name == BindingName {

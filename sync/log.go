@@ -105,7 +105,7 @@ func (l *Log) Drift(drift apply.Drift) {
 
 // level decides how loudly a sync is told.
 func (l *Log) level(about *logged, report Report) zerolog.Level {
-	news := about.state != report.State() || !l.dryRun && report.did(apply.Created, apply.Configured, apply.Pruned)
+	news := about.state != report.State() || !l.dryRun && report.Changed()
 	loud := zerolog.InfoLevel
 	if report.State() == Interrupted {
 		return zerolog.InfoLevel

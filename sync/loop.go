@@ -134,6 +134,7 @@ func (l *Loop) setRevision(revision repo.Revision, from transform.Source, polled
 	return apply.SetRevision{
 		Revision: revision.ID,
 		Ref:      revision.Ref,
+		Subject:  revision.Subject,
 		Message:  revision.Message,
 		URL:      l.repo.URL,
 		Polled:   polled,

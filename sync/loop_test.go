@@ -85,7 +85,7 @@ func TestASyncHandsOnWhatTheParentRecords(t *testing.T) {
 	t.Parallel()
 	s := &stages{}
 	report := newLoop(s.repo("shop", apply.Application), &recorder{}, quiet()).sync(t.Context())
-	want := apply.SetRevision{Revision: firstCommit, Ref: "refs/heads/master", URL: "https://git.example/shop", Source: "root", Dir: ".", Polled: report.Started}
+	want := apply.SetRevision{Revision: firstCommit, Ref: "refs/heads/master", Subject: "First", URL: "https://git.example/shop", Source: "root", Dir: ".", Polled: report.Started}
 	if s.revision != want {
 		t.Errorf("planned %+v, want %+v", s.revision, want)
 	}

@@ -26,6 +26,9 @@ func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }
 
+// Sleep waits for d; false says that ctx ended.
+func Sleep(ctx context.Context, d time.Duration) bool { return sleep(ctx, d, nil) }
+
 // sleep waits for d, or less if woken; false says that ctx ended.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)

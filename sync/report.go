@@ -121,6 +121,9 @@ func (r Report) Problem() error {
 // Duration is how long the sync took.
 func (r Report) Duration() time.Duration { return r.Finished.Sub(r.Started) }
 
+// Changed tells whether the sync has written an object, or deleted one.
+func (r Report) Changed() bool { return r.did(apply.Created, apply.Configured, apply.Pruned) }
+
 // did tells whether the sync had an outcome of one of the actions.
 func (r Report) did(actions ...apply.Action) bool {
 	counts := r.Result.Counts()

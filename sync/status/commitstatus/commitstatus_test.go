@@ -1,7 +1,6 @@
 package commitstatus
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
+	"github.com/kubesync/kubesync/test/lines"
 )
 
 const (
@@ -82,26 +82,8 @@ func (g *gitServer) posts() []string {
 	return posts
 }
 
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   stdsync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // newTeller tells of one repo.
-func newTeller(t *testing.T, address string, credentials repo.Credentials) (*Teller, *lines) {
+func newTeller(t *testing.T, address string, credentials repo.Credentials) (*Teller, *lines.Log) {
 	t.Helper()
 	parsed, err := repo.ParseURL(address)
 	if err != nil {
@@ -109,7 +91,7 @@ func newTeller(t *testing.T, address string, credentials repo.Credentials) (*Tel
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	log := &lines{}
+	log := &lines.Log{}
 	teller := New(ctx, Options{
 		Find: func(name string) (Repo, bool) {
 			return Repo{URL: parsed, Credentials: func() (repo.Credentials, bool, error) { return credentials, credentials != repo.Credentials{}, nil }}, name == "site"

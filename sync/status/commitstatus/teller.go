@@ -51,17 +51,7 @@ type lane struct {
 
 // New returns a teller that sends until ctx ends.
 func New(ctx context.Context, options Options) *Teller {
-	return &Teller{ctx: ctx, options: options, wait: pause, repos: map[string]*lane{}}
-}
-
-// pause waits; false: the context has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return &Teller{ctx: ctx, options: options, wait: sync.Sleep, repos: map[string]*lane{}}
 }
 
 // Begin tells that a new commit is on its way. What was told of a commit stays until

@@ -107,7 +107,7 @@ func (e *Events) Observe(report sync.Report) {
 	if reason == "" {
 		return
 	}
-	if about.isNews(reason, report.Revision.ID, text, report.Finished) || reason == Synced && changedAnything(report) {
+	if about.isNews(reason, report.Revision.ID, text, report.Finished) || reason == Synced && report.Changed() {
 		e.say(e.options.Cluster.ParentReference(report.Repo), kind, reason, headline(report)+text)
 		about.reason, about.revision, about.text, about.at = reason, report.Revision.ID, text, report.Finished
 	}

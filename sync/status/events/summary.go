@@ -38,12 +38,6 @@ func headline(report sync.Report) string {
 	return "revision " + report.Revision.Short() + ": "
 }
 
-// changedAnything tells whether a sync has written an object.
-func changedAnything(report sync.Report) bool {
-	counts := report.Result.Counts()
-	return counts[apply.Created]+counts[apply.Configured]+counts[apply.Pruned] > 0
-}
-
 // objectReasons are the reasons of events about single objects, by what became of
 // them. What is parked is not there to be told of.
 func objectReasons() map[apply.Action]string {

@@ -100,9 +100,7 @@ func (n *Notifier) inSync(about *known, report sync.Report) {
 		about.failing = false
 		n.tell(Recovered, report, summary)
 	}
-	counts := report.Result.Counts()
-	changed := counts[apply.Created]+counts[apply.Configured]+counts[apply.Pruned] > 0
-	if report.Revision.ID != about.synced && (about.synced != "" || changed) {
+	if report.Revision.ID != about.synced && (about.synced != "" || report.Changed()) {
 		n.tell(Synced, report, summary)
 	}
 	about.synced = report.Revision.ID

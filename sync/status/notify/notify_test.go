@@ -20,6 +20,7 @@ import (
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/test/lines"
 )
 
 // receiver is a server that takes notifications.
@@ -81,9 +82,9 @@ func address(t *testing.T, text string) config.NotifyURL {
 }
 
 // notifier returns a notifier that runs until the test ends, and its log.
-func notifier(t *testing.T, waits *pauses, addresses ...config.NotifyURL) (*Notifier, *lines) {
+func notifier(t *testing.T, waits *pauses, addresses ...config.NotifyURL) (*Notifier, *lines.Log) {
 	t.Helper()
-	log := &lines{}
+	log := &lines.Log{}
 	n := New(Options{
 		Addresses: addresses, Source: "/kubesync/kube-system/kubesync-site", UserAgent: "kubesync/test",
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter22", "***") },
@@ -103,24 +104,6 @@ func notifier(t *testing.T, waits *pauses, addresses ...config.NotifyURL) (*Noti
 		<-done
 	})
 	return n, log
-}
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   stdsync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // pauses are the waits between two tries.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
 )
 
@@ -47,17 +48,7 @@ func newSender(address config.NotifyURL, options Options) *sender {
 		},
 		log:    options.Log.With().Stringer("notify", address).Logger(),
 		events: make(chan Event, longestQueue),
-		wait:   pause,
-	}
-}
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
+		wait:   sync.Sleep,
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/test/lines"
 	"github.com/kubesync/kubesync/test/pki"
 )
 
@@ -40,31 +40,13 @@ func anywhere() config.Listen { return config.Listen{Network: "tcp", Address: "1
 // running is a server with what it logs.
 type running struct {
 	*Server
-	log *lines
-}
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log *lines.Log
 }
 
 // run starts a server that ends with the test.
 func run(t *testing.T, options Options, limits limits) running {
 	t.Helper()
-	r := running{log: &lines{}}
+	r := running{log: &lines.Log{}}
 	options.Log = zerolog.New(r.log)
 	server, err := start(options, limits)
 	if err != nil {
