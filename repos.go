@@ -106,6 +106,7 @@ func (w *wiring) open(ctx context.Context, r config.Repo, listener sync.Listener
 		OwnVariables:    slices.AppendSeq(config.OwnVariables(), maps.Keys(silenceVariables())),
 		Protected:       w.settings.SecretFiles,
 		Timeout:         w.settings.Timeout,
+		Limits:          w.settings.Limits,
 		Log:             w.log.With().Str("repo", r.Name).Logger(),
 	})
 	if err != nil {
@@ -145,6 +146,7 @@ func (w *wiring) source(r config.Repo, masterSynced bool) (*repo.Repo, error) {
 		SSHKeyFile:        w.settings.Git.SSHKeyFile,
 		SSHKnownHostsFile: w.settings.Git.SSHKnownHostsFile,
 		Timeout:           w.settings.Timeout,
+		Limits:            w.settings.Limits,
 		UserAgent:         w.userAgent,
 		Meter:             w.metrics.Git(r.Name),
 		Log:               w.log.With().Str("repo", r.Name).Logger(),
@@ -165,6 +167,7 @@ func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
 		Suspend:          r.Suspend,
 		Drift:            w.settings.Drift,
 		Resync:           w.settings.Resync,
+		Limits:           w.settings.Limits,
 		Wake:             listener.Trigger,
 		OnDrift:          listener.Drift,
 		Log:              w.log.With().Str("repo", r.Name).Logger(),
@@ -189,5 +192,5 @@ func (w *wiring) offline(r config.Repo) *sync.Offline {
 		NamespaceFromPod: fromPod,
 		Namespaces:       [][]string{w.settings.Namespaces, r.Namespaces},
 		SystemNamespace:  func(name string) bool { return slices.Contains(w.settings.SystemNamespaces, name) },
-	})
+	}, w.settings.Limits)
 }

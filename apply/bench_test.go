@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // tenThousand makes 10,000 ConfigMaps, so many in a file, of some 300 bytes each.
@@ -45,13 +47,13 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(name+"/first", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := NewLoader().Load(files); err != nil {
+				if _, err := NewLoader(limits.Limits{}).Load(files); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(name+"/again", func(b *testing.B) {
-			loader := NewLoader()
+			loader := NewLoader(limits.Limits{})
 			if _, err := loader.Load(files); err != nil {
 				b.Fatal(err)
 			}
@@ -66,7 +68,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	loaded, err := NewLoader().Load(tenThousand(100))
+	loaded, err := NewLoader(limits.Limits{}).Load(tenThousand(100))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package apply
 import (
 	"fmt"
 	"testing"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // FuzzCheck feeds Check, and what shows its results, objects of any shape. It
@@ -21,7 +23,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		loaded, _ := NewLoader().Load(manifests("m.yaml", string(data)))
+		loaded, _ := NewLoader(limits.Limits{}).Load(manifests("m.yaml", string(data)))
 		before := shown(loaded.Objects)
 		for _, tier := range []Tier{System, Application} {
 			checked, err := Check(loaded.Objects, Rules{Tier: tier, Namespaces: [][]string{{"team", "default"}}})

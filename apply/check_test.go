@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // objectsOf reads manifests that must be valid as such.
 func objectsOf(t testing.TB, text string) []Object {
 	t.Helper()
-	loaded, err := NewLoader().Load(manifests("m.yaml", text))
+	loaded, err := NewLoader(limits.Limits{}).Load(manifests("m.yaml", text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,14 @@ import (
 	"maps"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // manifestFile is what one file holds. Its origins have lines only: the same
 // content may stand under several paths.
 type manifestFile struct {
+	limits   limits.Limits
 	objects  []Object
 	skipped  []Problem
 	problems []Problem
@@ -31,8 +34,8 @@ const byteOrderMark = "\ufeff"
 
 // parseManifest reads all documents of a file. What is wrong with one does not
 // hide the others.
-func parseManifest(data []byte) *manifestFile {
-	file := &manifestFile{}
+func parseManifest(data []byte, bounds limits.Limits) *manifestFile {
+	file := &manifestFile{limits: bounds}
 	if bytes.HasPrefix(data, []byte(lfsPointer)) {
 		file.problem(1, "this is a Git LFS pointer, not the manifest: kubesync fetches no LFS objects, commit the file itself")
 		return file
@@ -157,7 +160,7 @@ func (f *manifestFile) parse(doc document) {
 			return
 		}
 	}
-	value, at, problems := parseYAML(doc)
+	value, at, problems := f.parseYAML(doc)
 	switch {
 	case len(problems) == 0:
 		f.add(value, at)

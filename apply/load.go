@@ -9,17 +9,22 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // Loader reads manifests. It remembers what the files of its last Load held, so
 // that a revision costs what changed in it. Several goroutines may use it.
 type Loader struct {
+	limits limits.Limits
+
 	mu     sync.Mutex
 	parsed map[string]*manifestFile // by content; only the files of the last Load
 }
 
-// NewLoader returns a Loader that remembers nothing yet.
-func NewLoader() *Loader { return &Loader{} }
+// NewLoader returns a Loader that remembers nothing yet. The limits bound what
+// manifests may cost; their zero value is the defaults.
+func NewLoader(bounds limits.Limits) *Loader { return &Loader{limits: bounds} }
 
 // Loaded is what manifest files hold, in path order and then file order.
 type Loaded struct {
@@ -77,7 +82,7 @@ func (l *Loader) read(files fs.FS, at manifestAt, before map[string]*manifestFil
 	}
 	file := cmp.Or(l.parsed[key], before[key])
 	if file == nil {
-		file = parseManifest(data)
+		file = parseManifest(data, l.limits)
 	}
 	l.parsed[key] = file
 	return file, nil

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // FuzzLoad feeds Load what it may find in a file. It must never panic, must say
@@ -31,9 +33,9 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		loaded, err := NewLoader().Load(manifests("m.yaml", string(data)))
+		loaded, err := NewLoader(limits.Limits{}).Load(manifests("m.yaml", string(data)))
 		got := lines(loaded, err)
-		if again := lines(NewLoader().Load(manifests("m.yaml", string(data)))); again != got {
+		if again := lines(NewLoader(limits.Limits{}).Load(manifests("m.yaml", string(data)))); again != got {
 			t.Fatalf("first:\n%s\nthen:\n%s", got, again)
 		}
 		var problems Problems

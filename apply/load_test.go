@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // manifests makes a file system of files, and of their contents.
@@ -116,7 +118,7 @@ func TestLoad(t *testing.T) {
 		"duplicate key":        {"# x\n" + a + "data:\n  k: 1\n  l: 2\n  k: 3\n", "problem m.yaml:8: duplicate key data.k: it is set on line 6 already\n"},
 		"duplicate keys, list": {a + "x:\n- y: {z: 1, z: 2}\nkind: B\n", "problem m.yaml:5: duplicate key x.y.z: it is set on line 5 already\nproblem m.yaml:6: duplicate key kind: it is set on line 2 already\n"},
 		"anchor unknown":       {a + "data: {password: *hunter2}\n", "problem m.yaml:4: not valid YAML: an alias (*name) without its anchor (&name); text that starts with * must be quoted\n"},
-		"anchor in itself":     {a + "data: &d {k: *d}\n", "problem m.yaml:1: not valid YAML: its aliases (*) stand for more than kubesync is willing to hold in memory, or contain themselves\n"},
+		"anchor in itself":     {a + "data: &d {k: *d}\n", "problem m.yaml:1: its aliases stand for too much, or contain themselves: more than 32 MiB, the limit \"expansion\" (one document with its YAML aliases (*) replaced by what they stand for); if it is meant to be, raise it: LIMITS=expansion=64Mi\n"},
 		"only kind":            {"kind: ConfigMap\nmetadata: {name: a}\n", "problem m.yaml:1: ConfigMap/a: apiVersion is missing\n"},
 		"only apiVersion":      {"apiVersion: v1\nmetadata: {name: a}\n", "problem m.yaml:1: a: kind is missing\n"},
 		"apiVersion invalid":   {"apiVersion: a/b/c\nkind: X\nmetadata: {name: a}\n", "problem m.yaml:1: X/a: apiVersion \"a/b/c\" is neither version nor group/version\n"},
@@ -136,7 +138,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := lines(NewLoader().Load(manifests("m.yaml", test.text))); got != test.want {
+			if got := lines(NewLoader(limits.Limits{}).Load(manifests("m.yaml", test.text))); got != test.want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, test.want)
 			}
 		})
@@ -160,7 +162,7 @@ problem a.yaml:8: not valid YAML: did not find expected node content
 problem b/two.yaml:1: not valid YAML: did not find expected node content
 problem c.json:1: not valid JSON: unexpected EOF
 `
-	if got := lines(NewLoader().Load(files)); got != want {
+	if got := lines(NewLoader(limits.Limits{}).Load(files)); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
@@ -190,7 +192,7 @@ type onlyOpen struct{ fs.FS }
 func TestLoadUnreadable(t *testing.T) {
 	t.Parallel()
 	files := brokenFS{manifests("a.yaml", fmt.Sprintf(configMap, "a"), "broken.yaml", "x", "broken/c.yaml", "x")}
-	loaded, err := NewLoader().Load(files)
+	loaded, err := NewLoader(limits.Limits{}).Load(files)
 	want := `object a.yaml:1 ConfigMap/a
 problem broken: cannot be read: permission denied
 problem broken.yaml: cannot be read: it is inside a submodule
@@ -248,7 +250,7 @@ func (h hashedFS) ReadFile(name string) ([]byte, error) {
 func TestLoaderRemembers(t *testing.T) {
 	t.Parallel()
 	a, b := fmt.Sprintf(configMap, "a"), fmt.Sprintf(configMap, "b")
-	loader := NewLoader()
+	loader := NewLoader(limits.Limits{})
 	load := func(pathsAndTexts ...string) (string, int) {
 		files := hashedFS{manifests(pathsAndTexts...), map[string]int{}}
 		return lines(loader.Load(files)), len(files.reads)
@@ -278,7 +280,7 @@ func TestLoaderRemembers(t *testing.T) {
 // output is parsed once while it stays the same.
 func TestLoaderRemembersContent(t *testing.T) {
 	t.Parallel()
-	loader := NewLoader()
+	loader := NewLoader(limits.Limits{})
 	files := manifests("a.yaml", fmt.Sprintf(configMap, "a"))
 	first, _ := loader.Load(files)
 	second, _ := loader.Load(files)
@@ -321,7 +323,7 @@ func TestLoadErrorsHideValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewLoader().Load(manifests("m.yaml", text))
+			_, err := NewLoader(limits.Limits{}).Load(manifests("m.yaml", text))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -344,8 +346,8 @@ func TestLoadAliasesAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := time.Now()
-			_, err := NewLoader().Load(manifests("m.yaml", text))
-			if err == nil || !strings.Contains(err.Error(), "hold in memory") {
+			_, err := NewLoader(limits.Limits{}).Load(manifests("m.yaml", text))
+			if err == nil || !strings.Contains(err.Error(), "LIMITS=expansion=64Mi") {
 				t.Errorf("got error %v", err)
 			}
 			if took := time.Since(before); took > time.Minute {

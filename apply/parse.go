@@ -12,12 +12,9 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-)
 
-// maxExpansion bounds, in bytes about, what a document may grow to when its
-// aliases are replaced by what they stand for: some ten times the largest object
-// that an API server takes. Without a bound a few lines fill the memory.
-const maxExpansion = 32 << 20
+	"github.com/kubesync/kubesync/repo/limits"
+)
 
 // parseJSON reads values of JSON text; failed tells what follows them and could
 // not be read, if anything.
@@ -47,16 +44,17 @@ func (f *manifestFile) parseJSON(values []document, failed *Problem) {
 // parseYAML gives a document the values that kubectl gives it: YAML 1.1 as
 // sigs.k8s.io/yaml reads it, by way of JSON. Other than kubectl it refuses keys
 // that stand twice in a mapping, and aliases that blow up.
-func parseYAML(doc document) (any, place, []Problem) {
+func (f *manifestFile) parseYAML(doc document) (any, place, []Problem) {
 	at := place{line: doc.line}
 	if hasAliases(doc.text) {
 		node, err := parseNode(doc.text)
 		if err != nil {
 			return nil, at, []Problem{yamlProblem(doc, err)}
 		}
-		if expansion(node, maxExpansion, map[*yamlv3.Node]int{}) >= maxExpansion {
-			return nil, at, []Problem{{Origin: Origin{Line: doc.line},
-				Text: "not valid YAML: its aliases (*) stand for more than kubesync is willing to hold in memory, or contain themselves"}}
+		// Without a bound a few lines fill the memory.
+		if most := int(f.limits.Of(limits.Expansion)); expansion(node, most, map[*yamlv3.Node]int{}) >= most {
+			exceeded := f.limits.Exceeded(limits.Expansion, "its aliases stand for too much, or contain themselves", 0)
+			return nil, at, []Problem{{Origin: Origin{Line: doc.line}, Text: exceeded.Error(), Err: exceeded}}
 		}
 	}
 	text, problems := yamlToJSON(doc)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // SetOptions describe one repo's set of objects on a cluster.
@@ -31,7 +33,9 @@ type SetOptions struct {
 	// OnDrift hears of drift while the cluster is being watched, from any goroutine; it
 	// should not wait. Nil for nobody.
 	OnDrift func(Drift)
-	Log     zerolog.Logger
+	// Limits bound what manifests may cost; the zero value is the defaults.
+	Limits limits.Limits
+	Log    zerolog.Logger
 }
 
 // Set is one repo's objects on one cluster. One goroutine at a time may use it.
@@ -82,7 +86,7 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 		client:     c.own,
 		id:         applySetID(c.options.OwnNamespace, name),
 		parentName: name,
-		loader:     NewLoader(),
+		loader:     NewLoader(options.Limits),
 		rejected:   map[ID]rejection{},
 		deleting:   map[ID]member{},
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // Options say what to read and how to get at it.
@@ -40,6 +42,8 @@ type Options struct {
 	// Timeout bounds one Resolve, and each fetch of what files are needed of it; 0
 	// is no bound but the context's.
 	Timeout time.Duration
+	// Limits bound what a revision may cost; the zero value is the defaults.
+	Limits limits.Limits
 	// UserAgent names the program to servers, "kubesync" if empty.
 	UserAgent string
 	// Meter hears of the traffic with the server; nil for nobody.

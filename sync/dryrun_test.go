@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/repo/limits"
 	"github.com/kubesync/kubesync/test/golden"
 )
 
@@ -112,7 +113,7 @@ func TestOfflineManifests(t *testing.T) {
 		"b.yaml":       &fstest.MapFile{Data: []byte("apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n")},
 		"compose.yaml": &fstest.MapFile{Data: []byte("services: {}\n")},
 	}
-	offline := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"})
+	offline := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"}, limits.Limits{})
 	plan, err := offline.Plan(t.Context(), files, apply.SetRevision{Revision: firstCommit})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestOfflineManifests(t *testing.T) {
 func TestOfflineRefusesWhatTheTierForbids(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: mine\n")}}
-	_, err := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"}).Plan(t.Context(), files, apply.SetRevision{})
+	_, err := NewOffline(apply.Rules{Tier: apply.Application, Namespace: "shop"}, limits.Limits{}).Plan(t.Context(), files, apply.SetRevision{})
 	if err == nil || !strings.Contains(err.Error(), "Unprivileged repo requires privilege") {
 		t.Errorf("got %v, want a refusal", err)
 	}

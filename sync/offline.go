@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // Offline is the applier of a dry run without a cluster: it loads and checks what
@@ -17,8 +18,8 @@ type Offline struct {
 
 // NewOffline returns an applier that checks by rules. Their Scope and HasStatus
 // are best left nil, which stands for the kinds of Kubernetes itself.
-func NewOffline(rules apply.Rules) *Offline {
-	return &Offline{rules: rules, loader: apply.NewLoader()}
+func NewOffline(rules apply.Rules, bounds limits.Limits) *Offline {
+	return &Offline{rules: rules, loader: apply.NewLoader(bounds)}
 }
 
 // Plan loads and checks. A kind that is not one of Kubernetes' own and not defined

@@ -9,10 +9,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-)
 
-// maxOutput bounds the bytes of manifests that CMD may write: they are held in memory.
-const maxOutput = 128 << 20
+	"github.com/kubesync/kubesync/repo/limits"
+)
 
 // defaultPath is where programs are looked for if the daemon's environment has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -240,8 +239,9 @@ func (t *Transform) collect(ctx context.Context, where *workspace) (map[string]c
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if size += bytes.Size(); size > maxOutput {
-			return nil, nil, fmt.Errorf("the manifests in it are larger than %d MiB", maxOutput>>20)
+		size += bytes.Size()
+		if err := t.options.Limits.Check(limits.Manifests, "the manifests in it", size); err != nil {
+			return nil, nil, err
 		}
 		data, err := file.read()
 		if err != nil {

@@ -7,17 +7,16 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-)
 
-// maxEntries bounds how many directory entries one search for manifests looks
-// at: symbolic links to directories can make a small repository look endless.
-const maxEntries = 100_000
+	"github.com/kubesync/kubesync/repo/limits"
+)
 
 // finder looks for the manifests in a directory of a tree.
 type finder struct {
 	tree      tree
 	ignore    ignorer
 	recursive bool
+	limits    limits.Limits
 	seen      int // entries looked at so far
 }
 
@@ -48,8 +47,9 @@ func (f *finder) walk(ctx context.Context, dir directory, above []string, found 
 	if err != nil {
 		return fmt.Errorf("read directory %s: %w%s", dir.name, err, f.advice())
 	}
-	if f.seen += len(entries); f.seen > maxEntries {
-		return fmt.Errorf("more than %d entries below %s: use YMLDIR or %s to narrow it down", maxEntries, dir.name, ignoreFile)
+	f.seen += len(entries)
+	if err := f.limits.Check(limits.Entries, dir.name, int64(f.seen)); err != nil {
+		return fmt.Errorf("%w; or narrow it down with YMLDIR", err)
 	}
 	if err := f.tree.fetch(ctx, f.links(dir, entries)...); err != nil {
 		return err

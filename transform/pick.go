@@ -90,7 +90,7 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 	if file != "" {
 		return t.kustomize(ctx, from, resolved, file)
 	}
-	finder := finder{tree: from, ignore: ignore, recursive: t.options.Recursive}
+	finder := finder{tree: from, ignore: ignore, recursive: t.options.Recursive, limits: t.options.Limits}
 	found, err := finder.find(ctx, dir)
 	if err != nil {
 		return nil, nil, err

@@ -135,7 +135,7 @@ func TestPickManyLinks(t *testing.T) {
 		files[path.Join(dir, "m")] = "-> ../" + next
 	}
 	_, err := newTransform(t, Options{Recursive: true}).Run(t.Context(), files.input("1"))
-	checkError(t, err, "entries below")
+	checkError(t, err, `the limit "entries"`)
 }
 
 // hashedFS is a file system whose files know their hash, as a revision's do.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // Options is what is configured for one repository. The zero value of each field is its
@@ -50,7 +52,9 @@ type Options struct {
 	WorkDir string
 	// Timeout bounds one run of CMD and one build of a kustomization; 0 is no bound.
 	Timeout time.Duration
-	Log     zerolog.Logger
+	// Limits bound what a revision may cost; the zero value is the defaults.
+	Limits limits.Limits
+	Log    zerolog.Logger
 }
 
 // Input is one revision of the repository.

@@ -10,10 +10,12 @@ import (
 	"github.com/kubesync/kubesync/sync/config"
 )
 
+const begin, end = "<!-- variables:begin -->", "<!-- variables:end -->"
+
 func TestTheTableIsWrittenBetweenTheMarkers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "README.md")
-	write(t, file, "# Title\n"+begin+"\nstale row\n"+end+"\nmore\n")
+	write(t, file, "# Title\n"+begin+"\nstale row\n"+end+"\nmore\n"+bounds.begin()+bounds.end()+"\n")
 
 	if err := run([]string{"-file", file, "-check"}, io.Discard); err == nil {
 		t.Error("-check accepts an old table")
@@ -26,7 +28,7 @@ func TestTheTableIsWrittenBetweenTheMarkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(content)
-	for _, want := range []string{"# Title\n" + begin + "\n", "\n\n| variable |", "| `INTERVAL` | `300` | ", "|\n" + end + "\nmore\n"} {
+	for _, want := range []string{"# Title\n" + begin + "\n", "\n\n| variable |", "| `INTERVAL` | `300` | ", "|\n" + end + "\nmore\n", bounds.begin() + "\n| limit |", "| `list` | `4Mi` |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}

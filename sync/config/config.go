@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/repo/limits"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -25,6 +26,7 @@ type Config struct {
 	// between two syncs of a repo. The jitter is the caller's.
 	Interval time.Duration
 	Timeout  time.Duration // of one git fetch, and of one run of a command
+	Limits   limits.Limits
 	Git      Git
 
 	// CommandOnRevision tells that a command runs for new revisions only, and not
@@ -107,6 +109,7 @@ type builder struct {
 func build(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
+	b.to.Limits = parse(b.mistakes, "LIMITS", b.env.Limits, limits.Parse)
 	defaults := b.repoDefaults()
 	b.repos(defaults)
 	b.list(defaults)
@@ -213,7 +216,7 @@ func (b *builder) list(defaults Repo) {
 	b.to.secretFiles.add(options.certFile, options.keyFile)
 	if source != "" {
 		b.redactor.Add(urlSecrets(source)...)
-		list, err := newList(source, options, defaults, b.to.Repos, b.redactor, b.to.secretFiles)
+		list, err := newList(source, options, defaults, b.to.Repos, b.to.Limits, b.redactor, b.to.secretFiles)
 		if err != nil {
 			b.add("CONFIG", "%v", err)
 		}

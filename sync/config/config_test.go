@@ -226,6 +226,8 @@ func TestMistakes(t *testing.T) {
 		"APPLY_CONCURRENCY 0": {vars{"APPLY_CONCURRENCY": "0"}, []string{`APPLY_CONCURRENCY: "0" is not a number from 1 to 256`}},
 		"APPLY_CONCURRENCY":   {vars{"APPLY_CONCURRENCY": "257"}, []string{`APPLY_CONCURRENCY: "257"`}},
 		"TIMEOUT":             {vars{"TIMEOUT": "0.5"}, []string{`TIMEOUT: "0.5" is too short`}},
+		"LIMITS":              {vars{"LIMITS": "list=2,lits=1"}, []string{`LIMITS: "list=2,lits=1": "lits" is none of entries, `}},
+		"LIMITS value":        {vars{"LIMITS": "list=big entries=0"}, []string{`LIMITS: "list=big entries=0": list=big: want a size such as "64Mi"`, "; entries=0: want more than nothing"}},
 		"LISTEN port":         {vars{"LISTEN": "localhost:70000"}, []string{`LISTEN: "localhost:70000" has no port`}},
 		"LISTEN no port":      {vars{"LISTEN": "localhost"}, []string{`LISTEN: "localhost" is neither`}},
 		"LISTEN socket":       {vars{"LISTEN": "unix:k.sock"}, []string{`LISTEN: "unix:k.sock" names no absolute path`}},
@@ -268,7 +270,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 		"REPO": "ftp://h/x", "CONFIG": "here", "CMD": "'", "CMD_ON": "x", "CMD_SANDBOX": "x", "CMD_ENV_DENY": "1", "YMLDIR": "/", "TIER": "x",
 		"INTERVAL": "x", "VERSION_MODE": "x", "REPOCREDS_FILE": "/x/x", "SSH_KEY_FILE": "/x/x", "SSH_KNOWN_HOSTS_FILE": "/x/x",
 		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x", "WAIT": "x",
-		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
+		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LIMITS": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
 		"LISTEN_TLS_CERT_FILE": "/x/x", "LISTEN_TLS_KEY_FILE": "/x/x", "LISTEN_TOKEN_FILE": "/x/x",
 		"WEBHOOK_SECRET_FILE": "/x/x", "NOTIFY_URL": "x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
 	}, outside(t))
@@ -293,8 +295,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 35 {
-		t.Errorf("%d mistakes are reported, want one for each of 35 variables:\n%v", len(got), err)
+	if len(got) != 36 {
+		t.Errorf("%d mistakes are reported, want one for each of 36 variables:\n%v", len(got), err)
 	}
 }
 

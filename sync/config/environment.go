@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/kelseyhightower/envconfig"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // environment is every variable that kubesync reads, as envconfig finds it. All
@@ -66,6 +68,8 @@ type environment struct {
 
 	ApplyConcurrency string `envconfig:"APPLY_CONCURRENCY" default:"16" desc:"Writes that are under way at the same time in one cluster: 1 to 256."`
 	Timeout          string `envconfig:"TIMEOUT" default:"5m" desc:"Longest time that one git poll, one fetch of files, or one run of 'CMD', may take: seconds or a duration; at least one second."`
+
+	Limits string `envconfig:"LIMITS" desc:"What one revision may cost at most, where the defaults do not do: 'name=value', several separated by commas or white space, such as 'manifests=512Mi,entries=1M'. The names stand below."`
 
 	Listen            string `envconfig:"LISTEN" auto:"'127.0.0.1:9797'" desc:"Where the status page and the API are served, and all that 'PROBE_LISTEN' serves: 'host:port', 'unix:/path', or 'off'. With 'ONCE' or 'DRYRUN' nothing is served."`
 	ListenTLSCertFile string `envconfig:"LISTEN_TLS_CERT_FILE" desc:"File with the certificate (and its chain) with which 'LISTEN' speaks https. It and its key are read again when they change."`
@@ -177,7 +181,7 @@ func OwnVariables() []string {
 	return names
 }
 
-// Usage writes the variables as plain text, for a terminal of 100 columns.
+// Usage writes the variables, and the limits, as plain text, for a terminal of 100 columns.
 func Usage(w io.Writer) error {
 	notes := strings.Join(wrap(Notes, 98), "\n") + "\n\n"
 	if _, err := io.WriteString(w, notes); err != nil {
@@ -191,6 +195,14 @@ func Usage(w io.Writer) error {
 		}
 		name := variable.Name
 		for _, line := range wrap(meaning, 76) {
+			fmt.Fprintf(table, "%s\t%s\n", name, line)
+			name = ""
+		}
+	}
+	fmt.Fprintf(table, "\t\nLIMITS\t\n")
+	for _, limit := range limits.Bounds() {
+		name := limit.Name
+		for _, line := range wrap(limit.Sentence(), 76) {
 			fmt.Fprintf(table, "%s\t%s\n", name, line)
 			name = ""
 		}

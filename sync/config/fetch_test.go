@@ -297,9 +297,9 @@ func TestALargeListIsRefused(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		// The client hangs up at some point: that is no error of the test's.
-		_, _ = w.Write(bytes.Repeat([]byte(" "), largestList+2))
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 4<<20+2))
 	})
-	unreachable(t, fetch(t, server.URL, ""), "larger than 4 MiB")
+	unreachable(t, fetch(t, server.URL, ""), "more than 4 MiB, the limit", "LIMITS=list=8Mi")
 }
 
 func TestASlowServerIsGivenUp(t *testing.T) {

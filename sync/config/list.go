@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // List is the list of repos in CONFIG.
@@ -22,6 +23,7 @@ type List struct {
 	taken    map[string]repo.URL // names of the repos in REPO
 	redactor *Redactor
 	secrets  *secretFiles
+	limits   limits.Limits
 }
 
 // Unreachable is the error of a list on a web server that could not be had: trying
@@ -41,14 +43,14 @@ func (u *Unreachable) Error() string {
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // newList returns the list at a source. A file must exist; a web server is not asked.
-func newList(text string, options curlOptions, defaults Repo, others []Repo, redactor *Redactor, secrets *secretFiles) (*List, error) {
+func newList(text string, options curlOptions, defaults Repo, others []Repo, bounds limits.Limits, redactor *Redactor, secrets *secretFiles) (*List, error) {
 	source, err := parseSource(text, options)
 	if err != nil {
 		return nil, err
 	}
 	defaults.Tier = apply.Application
 	defaults.FromList = true
-	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor, secrets: secrets}
+	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor, secrets: secrets, limits: bounds}
 	for _, other := range others {
 		list.taken[other.Name] = other.URL
 	}
@@ -68,7 +70,7 @@ func (l *List) String() string { return l.source.String() }
 // warning. The error is *Unreachable if a web server did not deliver the list, and
 // Errors, which tells everything that is wrong, if it is no valid one.
 func (l *List) Read(ctx context.Context) ([]Repo, []string, error) {
-	content, err := l.source.read(ctx)
+	content, err := l.source.read(ctx, l.limits)
 	if err != nil {
 		if _, isFile := l.source.(fileSource); isFile {
 			return nil, nil, Errors{{Variable: "CONFIG", Text: err.Error()}}

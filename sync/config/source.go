@@ -11,15 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// largestList bounds the size of a list in bytes: some ten thousand repos.
-const largestList = 4 << 20
+	"github.com/kubesync/kubesync/repo/limits"
+)
 
 // source is where a list is read from.
 type source interface {
 	// read returns the list as it is now.
-	read(ctx context.Context) ([]byte, error)
+	read(context.Context, limits.Limits) ([]byte, error)
 	// String returns where it is, without credentials.
 	String() string
 }
@@ -61,13 +60,13 @@ type fileSource string
 
 func (f fileSource) String() string { return string(f) }
 
-func (f fileSource) read(context.Context) ([]byte, error) {
+func (f fileSource) read(_ context.Context, bounds limits.Limits) ([]byte, error) {
 	file, err := os.Open(string(f))
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return readBounded(file)
+	return readBounded(file, bounds)
 }
 
 // httpSource is a URL on a web server.
@@ -78,7 +77,7 @@ type httpSource struct {
 
 func (h httpSource) String() string { return printable(h.url) }
 
-func (h httpSource) read(ctx context.Context) ([]byte, error) {
+func (h httpSource) read(ctx context.Context, bounds limits.Limits) ([]byte, error) {
 	client, err := h.options.client(h.url)
 	if err != nil {
 		return nil, fmt.Errorf("CURL_OPTIONS: %w", err)
@@ -101,7 +100,7 @@ func (h httpSource) read(ctx context.Context) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, statusError(response)
 	}
-	content, err := readBounded(response.Body)
+	content, err := readBounded(response.Body, bounds)
 	if err != nil {
 		return nil, h.explain(err)
 	}
@@ -148,13 +147,14 @@ func statusError(response *http.Response) error {
 }
 
 // readBounded reads to the end, or fails where there is too much.
-func readBounded(from io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(from, largestList+1))
+func readBounded(from io.Reader, bounds limits.Limits) ([]byte, error) {
+	most := bounds.Of(limits.List)
+	content, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > largestList {
-		return nil, fmt.Errorf("it is larger than %d MiB, and cannot be a list of repos", largestList>>20)
+	if int64(len(content)) > most {
+		return nil, bounds.Exceeded(limits.List, "what is there", 0)
 	}
 	return content, nil
 }
