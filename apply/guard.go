@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,6 +122,9 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 				foreign.add(found.ID)
 			}
 		})
+		if apierrors.IsNotFound(err) && g.unserved(ctx, gvk) {
+			continue // its CRD went with this very prune, say, and every object with it
+		}
 		if err != nil {
 			return "", err
 		}
@@ -131,6 +136,23 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 		return g.waits(fmt.Sprintf("it still holds %s not from this repo", foreign)), nil
 	}
 	return "", nil
+}
+
+// unserved tells whether discovery agrees, which takes it a moment, that a kind is
+// served no more of which the API server said that there is no such thing.
+func (g guard) unserved(ctx context.Context, gvk schema.GroupVersionKind) bool {
+	for deadline := time.Now().Add(servedWait); ; {
+		fresh, err := g.set.cluster.refreshKinds(ctx)
+		if err != nil {
+			return false
+		}
+		if _, served := fresh.served[gvk]; !served {
+			return len(fresh.unreachable) == 0 // a group that cannot be discovered may still have it
+		}
+		if time.Now().After(deadline) || pause(ctx) != nil {
+			return false
+		}
+	}
 }
 
 // comesWithNamespace tells whether an object is there without anybody having
