@@ -98,9 +98,17 @@ func (w *wiring) connect() error {
 		SystemNamespaces: w.settings.SystemNamespaces,
 		Namespaces:       w.settings.Namespaces,
 		UserAgent:        w.userAgent,
+		WentBack:         w.startAnew,
 		Log:              w.log,
 	})
 	return err
+}
+
+// startAnew has everything forgotten that is known of the cluster.
+func (w *wiring) startAnew() {
+	if w.lease != nil { // else nothing is watched
+		w.lease.StartAnew()
+	}
 }
 
 // run syncs until ctx ends, or once, and returns the exit status.

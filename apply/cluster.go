@@ -29,7 +29,11 @@ type ClusterOptions struct {
 	// Namespaces, unless nil, are the only ones in which anything is written.
 	Namespaces []string
 	UserAgent  string
-	Log        zerolog.Logger
+	// WentBack is told by what watches that the API server has gone back to an earlier
+	// state: nothing that is known of the cluster holds any more, so the watching has to
+	// end and everything to start from scratch. It must not wait.
+	WentBack func()
+	Log      zerolog.Logger
 }
 
 // Cluster is what all sets on one API server share: clients, discovery, the
@@ -66,6 +70,9 @@ type Cluster struct {
 func NewCluster(options ClusterOptions) (*Cluster, error) {
 	if options.Concurrency < 1 {
 		return nil, fmt.Errorf("apply concurrency must be at least 1, not %d", options.Concurrency)
+	}
+	if options.WentBack == nil {
+		options.WentBack = func() {}
 	}
 	config := rest.CopyConfig(options.Config)
 	config.UserAgent = options.UserAgent

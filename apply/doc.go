@@ -107,6 +107,8 @@
 // a Job has ended; further the
 // Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
 // lists, watches and keeps them; a plan waits up to 5 s for what is not seen, then fails.
+// An API server that has gone back to an earlier state makes all of this worthless, which
+// ClusterOptions.WentBack tells whoever runs the watching.
 // A kind that was not served when its objects were planned is followed from the next plan
 // on, which its CRD brings about (newkinds.go).
 //

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,8 @@ import (
 type followed[L runtime.Object] struct {
 	list  func(context.Context, metav1.ListOptions) (L, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// fits tells what is wrong with an object that was not asked for.
+	fits func(runtime.Object) error
 }
 
 // List implements follow.Resource.
@@ -25,6 +28,9 @@ func (f followed[L]) List(ctx context.Context, options metav1.ListOptions, visit
 	}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		object, err := meta.Accessor(item)
+		if err == nil {
+			err = f.fits(item)
+		}
 		if err == nil {
 			visit(object)
 		}
@@ -39,18 +45,37 @@ func (f followed[L]) List(ctx context.Context, options metav1.ListOptions, visit
 // Watch implements follow.Resource.
 func (f followed[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	return f.watch(ctx, options)
+	changes, err := f.watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(changes, func(event watch.Event) (watch.Event, bool) {
+		if event.Type != watch.Error && event.Type != watch.Bookmark {
+			if err := f.fits(event.Object); err != nil {
+				return watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}}, true
+			}
+		}
+		return event, true
+	}), nil
+}
+
+// typed tells whether an object is of a Go type.
+func typed[T runtime.Object](object runtime.Object) error {
+	if _, ok := object.(T); !ok {
+		return fmt.Errorf("the API server sent a %T, which was not asked for", object)
+	}
+	return nil
 }
 
 // followMetadata follows the metadata of a resource, in one namespace or (namespace "")
 // in all.
 func (c *client) followMetadata(gvr schema.GroupVersionResource, namespace string) followed[*metav1.PartialObjectMetadataList] {
 	resource := c.metadata.Resource(gvr).Namespace(namespace)
-	return followed[*metav1.PartialObjectMetadataList]{resource.List, resource.Watch}
+	return followed[*metav1.PartialObjectMetadataList]{resource.List, resource.Watch, typed[*metav1.PartialObjectMetadata]}
 }
 
-// followWhole follows whole objects.
-func (c *client) followWhole(gvr schema.GroupVersionResource, namespace string) followed[*unstructured.UnstructuredList] {
+// followWhole follows whole objects of one kind.
+func (c *client) followWhole(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string) followed[*unstructured.UnstructuredList] {
 	path := objectPath(gvr, namespace, "")
 	version := schema.GroupVersion{Version: "v1"}
 	return followed[*unstructured.UnstructuredList]{
@@ -66,6 +91,12 @@ func (c *client) followWhole(gvr schema.GroupVersionResource, namespace string) 
 		watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return c.objects.Get().AbsPath(path...).
 				SpecificallyVersionedParams(&options, metav1.ParameterCodec, version).Watch(ctx)
+		},
+		fits: func(object runtime.Object) error {
+			if got := object.GetObjectKind().GroupVersionKind(); got.GroupKind() != gk {
+				return fmt.Errorf("the API server sent a %s where %s was asked for", got.GroupKind(), gk)
+			}
+			return nil
 		},
 	}
 }

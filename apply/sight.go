@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,9 @@ type sight struct {
 	own     *client // the daemon's own identity, without a time limit
 	limited *client // impersonates LimitedUser, without a time limit
 	log     zerolog.Logger
-	running sync.WaitGroup
+	// wentBack is told that the API server has gone back to an earlier state.
+	wentBack func()
+	running  sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
 	blind map[string]Blind
@@ -83,6 +86,9 @@ func (w witness) Current() {
 func (w witness) Lost(err error) {
 	w.Audience.Lost(err)
 	w.sight.note(w.what, err)
+	if errors.Is(err, follow.ErrWentBack) {
+		w.sight.wentBack()
+	}
 	if w.lost != nil {
 		w.lost(err)
 	}

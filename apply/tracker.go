@@ -138,7 +138,7 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 	}
 	var resource follow.Resource = as.followMetadata(gvr, namespace)
 	if whole {
-		resource = as.followWhole(gvr, namespace)
+		resource = as.followWhole(gk, gvr, namespace)
 	}
 	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told)}
 	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error) {

@@ -31,7 +31,7 @@ type watched struct {
 // is seen, and what drifts is put back, if the options say so. The function it
 // returns waits until all that has ended.
 func (c *Cluster) Watch(ctx context.Context) (wait func()) {
-	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, blind: map[string]Blind{}}
+	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, wentBack: c.options.WentBack, blind: map[string]Blind{}}
 	w := &watched{
 		sight:      s,
 		members:    newTracker(s, c.refreshKinds, c.observed),
@@ -43,10 +43,10 @@ func (c *Cluster) Watch(ctx context.Context) (wait func()) {
 	c.setWatched(w)
 	s.follow("namespaces", s.own.followMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
 	parents := c.watchingTyped.CoreV1().ConfigMaps(c.options.OwnNamespace)
-	s.follow("parent ConfigMaps", followed[*corev1.ConfigMapList]{parents.List, parents.Watch},
+	s.follow("parent ConfigMaps", followed[*corev1.ConfigMapList]{parents.List, parents.Watch, typed[*corev1.ConfigMap]},
 		metav1.ListOptions{LabelSelector: parentIDLabel}, w.parents, nil)
 	bindings := c.watchingTyped.RbacV1().RoleBindings("")
-	s.followIfAllowed("RoleBindings", followed[*rbacv1.RoleBindingList]{bindings.List, bindings.Watch},
+	s.followIfAllowed("RoleBindings", followed[*rbacv1.RoleBindingList]{bindings.List, bindings.Watch, typed[*rbacv1.RoleBinding]},
 		metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName}, w.bindings)
 	s.followIfAllowed("CRDs", s.own.followMetadata(crdResource, ""), metav1.ListOptions{}, &crdAudience{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
 	var correcting sync.WaitGroup

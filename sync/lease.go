@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -58,9 +59,10 @@ type Lease struct {
 
 	mu         sync.Mutex // guards what follows
 	leading    bool
-	validUntil time.Time // writes are let through the fence before this
-	holder     string    // last one seen
-	problem    error     // why the Lease could not be read or written last time
+	validUntil time.Time  // writes are let through the fence before this
+	under      *leaseLock // the term under way; nil while somebody else writes
+	holder     string     // last one seen
+	problem    error      // why the Lease could not be read or written last time
 	said       echo
 }
 
@@ -149,9 +151,32 @@ func (e *HeldError) Error() string {
 // Unwrap returns what the API server said.
 func (e *HeldError) Unwrap() error { return e.Err }
 
+// StartAnew ends the term under way, if there is one: all that is known of the cluster
+// goes with it, and the next one begins at once.
+func (l *Lease) StartAnew() {
+	l.mu.Lock()
+	term := l.under
+	l.mu.Unlock()
+	if term == nil {
+		return
+	}
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	if term.ours {
+		term.lose(errForgotten)
+	}
+}
+
 // errLost is the cause of the context of a lead function that must stop because
 // another may write from now on.
 var errLost = errors.New("the lease is lost")
+
+// errForgotten is the cause where the Lease is as it was before a renewal that the API
+// server has confirmed: then a backup of etcd was restored, and nothing that is known
+// of the cluster holds any more. Versions of objects are given out a second time, so
+// watches would go on in silence. All that is known goes with the term, and the next
+// one begins at once.
+var errForgotten = errors.New("the cluster is not what it was")
 
 // term is one candidature: it waits for the lease until waiting ends, runs lead
 // under it until ctx ends or the lease is lost, and gives it back. It returns
@@ -191,7 +216,7 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 	case held := <-started:
 		unwatch()
 		led = true
-		l.lead(ctx, held, lock.stolen, lead)
+		l.lead(ctx, held, lock, lead)
 	case <-freed:
 	case <-waiting.Done():
 	}
@@ -205,7 +230,9 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 }
 
 // lead runs the writers while the lease is held.
-func (l *Lease) lead(ctx, held context.Context, stolen <-chan struct{}, lead func(context.Context)) {
+func (l *Lease) lead(ctx, held context.Context, lock *leaseLock, lead func(context.Context)) {
+	l.setTerm(lock)
+	defer l.setTerm(nil)
 	l.setLeading(true)
 	writing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -214,13 +241,13 @@ func (l *Lease) lead(ctx, held context.Context, stolen <-chan struct{}, lead fun
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-stolen:
+		case <-lock.stolen:
 		case <-held.Done():
 		case <-returned:
 			return
 		}
 		l.setLeading(false) // the fence first: whoever sees the context end may rely on it
-		cancel(errLost)
+		cancel(lock.lostTo())
 	})
 
 	l.options.Log.Info().Str("lease", l.options.Namespace+"/"+l.options.Name).Str("identity", l.options.Identity).Msg("holding the lease: this process is the one writer")
@@ -228,12 +255,23 @@ func (l *Lease) lead(ctx, held context.Context, stolen <-chan struct{}, lead fun
 	close(returned)
 	watch.Wait()
 	l.setLeading(false)
-	if errors.Is(context.Cause(writing), errLost) {
+	switch cause := context.Cause(writing); {
+	case errors.Is(cause, errForgotten):
+		l.options.Log.Warn().Str("lease", l.options.Namespace+"/"+l.options.Name).
+			Msg("the API server has forgotten what it had stored, as after the restore of a backup: looking at everything anew")
+	case errors.Is(cause, errLost):
 		l.mu.Lock()
 		holder, problem := l.holder, l.problem
 		l.mu.Unlock()
 		l.options.Log.Error().Str("lease", l.options.Namespace+"/"+l.options.Name).Str("holder", holder).AnErr("error", problem).Msg("lost the lease: all writing has stopped, standing by")
 	}
+}
+
+// setTerm notes the term under way.
+func (l *Lease) setTerm(term *leaseLock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.under = term
 }
 
 // setLeading opens or closes the fence with the state.
@@ -307,10 +345,12 @@ func (l *Lease) lock() *leaseLock {
 type leaseLock struct {
 	resourcelock.Interface
 	owner  *Lease
-	stolen chan struct{} // closed when another holder shows in a lease that was ours
+	stolen chan struct{} // closed when a lease that was ours is so no more; why is in lost
 
 	mu    sync.Mutex // guards what follows
+	lost  error      // set before stolen is closed
 	ours  bool       // a write of ours succeeded and no other holder was seen since
+	renew time.Time  // the time in the last write of ours that succeeded
 	tried bool       // a write was sent: the lease may be ours even if the answer got lost
 	other bool       // the last look found another holder
 }
@@ -331,12 +371,30 @@ func (k *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.other = record.HolderIdentity != "" && record.HolderIdentity != k.Identity()
-	if k.ours && k.other {
-		k.ours = false
-		k.owner.setLeading(false)
-		close(k.stolen)
+	switch {
+	case k.ours && k.other:
+		k.lose(errLost)
+	case k.ours && record.RenewTime.Time.Before(k.renew.Add(-time.Millisecond)): // it is stored to the microsecond
+		k.lose(errForgotten)
 	}
 	return record, raw, nil
+}
+
+// lose ends the term, for the first reason there is. The caller holds mu.
+func (k *leaseLock) lose(err error) {
+	if k.ours = false; k.lost != nil {
+		return // the elector goes on until the writers have returned
+	}
+	k.lost = err
+	k.owner.setLeading(false)
+	close(k.stolen)
+}
+
+// lostTo tells why stolen was closed; errLost if it was not.
+func (k *leaseLock) lostTo() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return cmp.Or(k.lost, errLost)
 }
 
 // Create writes the first record.
@@ -361,7 +419,7 @@ func (k *leaseLock) write(ctx context.Context, record resourcelock.LeaderElectio
 		return err
 	}
 	k.mu.Lock()
-	k.ours = true
+	k.ours, k.renew = true, record.RenewTime.Time
 	k.mu.Unlock()
 	k.owner.renewed(record.HolderIdentity, sent)
 	return nil

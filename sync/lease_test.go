@@ -195,6 +195,29 @@ func TestLease(t *testing.T) {
 		}
 	})
 
+	t.Run("a lease that is what it was before a renewal has the writer start anew", func(t *testing.T) {
+		t.Parallel()
+		var writers atomic.Int32
+		a := leader(t, server.Config(), "restored", "a", quick(), &writers)
+		leases := clients.CoordinationV1().Leases("kube-system")
+		old, err := leases.Get(t.Context(), "restored", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(a.ended) == 0 { // as a restore of etcd would, had there been a renewal since
+			time.Sleep(100 * time.Millisecond)
+			now, err := leases.Get(t.Context(), "restored", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now.Spec.RenewTime.After(old.Spec.RenewTime.Time) {
+				now.Spec.RenewTime = old.Spec.RenewTime
+				_, _ = leases.Update(t.Context(), now, metav1.UpdateOptions{}) // or it was renewed meanwhile
+			}
+		}
+		await(t, "a leads again", a.began)
+	})
+
 	t.Run("once names the holder that does not give way", func(t *testing.T) {
 		t.Parallel()
 		var writers atomic.Int32

@@ -10,64 +10,106 @@ import (
 	"github.com/kubesync/kubesync/test/apiproxy"
 )
 
+// errProxyUsage says what can be done with a proxy.
+var errProxyUsage = errors.New("want apiproxy start|relay|down|up|cut|readable|normal|silence [NAME], fail CODE PATTERN [NAME], " +
+	"answer CODE TYPE FILE PATTERN [NAME], hold|mute PATTERN [NAME] or say FILE PATTERN [NAME]")
+
 // apiProxy starts proxies to the cluster's API server, and has them misbehave.
 func (s *scenario) apiProxy(args []string) error {
 	if len(args) == 0 {
-		return errors.New("want apiproxy start, down, up, cut, fail, hold or normal")
+		return errProxyUsage
 	}
 	verb, args := args[0], args[1:]
-	if verb == "start" {
-		return s.startAPIProxy(args)
+	takes := map[string]int{"fail": 2, "answer": 4, "hold": 1, "mute": 1, "say": 2}[verb] // arguments besides the name
+	if len(args) < takes {
+		return errProxyUsage
 	}
-	fault := apiproxy.Fault{}
-	switch {
-	case verb == "fail" && len(args) >= 2:
-		code, err := strconv.Atoi(args[0])
-		if err != nil {
-			return err
-		}
-		if fault.Pattern, err = regexp.Compile(args[1]); err != nil {
-			return err
-		}
-		fault.Status, args = code, args[2:]
-	case verb == "hold" && len(args) >= 1:
-		var err error
-		if fault.Pattern, err = regexp.Compile(args[0]); err != nil {
-			return err
-		}
-		args = args[1:]
-	}
-	name, err := nameOr(args, "proxy")
+	name, err := nameOr(args[takes:], map[bool]string{true: "relay", false: "proxy"}[verb == "relay" || verb == "silence"])
 	if err != nil {
 		return err
+	}
+	switch verb {
+	case "start":
+		return s.startAPIProxy(name)
+	case "relay":
+		return s.startAPIRelay(name)
+	case "silence":
+		if s.relays[name] == nil {
+			return fmt.Errorf("there is no API relay %q", name)
+		}
+		s.relays[name].Silence()
+		return nil
 	}
 	p := s.proxies[name]
 	if p == nil {
 		return fmt.Errorf("there is no API proxy %q", name)
 	}
-	switch {
-	case verb == "down":
+	if takes > 0 {
+		pattern, err := regexp.Compile(args[takes-1])
+		if err != nil {
+			return err
+		}
+		return s.misguide(p, verb, args[:takes-1], pattern)
+	}
+	switch verb {
+	case "down":
 		p.Down()
 		return nil
-	case verb == "up":
+	case "up":
 		return p.Up()
-	case verb == "cut":
+	case "cut":
 		return p.Cut()
-	case verb == "normal":
+	case "readable":
+		p.Readable()
+		return nil
+	case "normal":
 		p.Normal()
 		return nil
-	case fault.Pattern != nil:
-		p.Fail(fault)
-		return nil
 	}
-	return errors.New("want apiproxy start, down, up, cut, fail CODE PATTERN, hold PATTERN or normal")
+	return errProxyUsage
 }
 
-func (s *scenario) startAPIProxy(args []string) error {
-	name, err := nameOr(args, "proxy")
+// misguide has a proxy misbehave towards the requests that match.
+func (s *scenario) misguide(p *apiproxy.Proxy, verb string, args []string, pattern *regexp.Regexp) error {
+	fault := apiproxy.Fault{Pattern: pattern}
+	var err error
+	switch verb {
+	case "mute":
+		p.Mute(pattern)
+		return nil
+	case "say":
+		if reached := p.Say(pattern, []byte(s.ts.ReadFile(args[0]))); reached == 0 {
+			return errors.New("no open watch matches")
+		}
+		return nil
+	case "answer":
+		fault.ContentType, fault.Answer = args[1], []byte(s.ts.ReadFile(args[2]))
+	}
+	if verb != "hold" {
+		if fault.Status, err = strconv.Atoi(args[0]); err != nil {
+			return err
+		}
+	}
+	p.Fail(fault)
+	return nil
+}
+
+func (s *scenario) startAPIRelay(name string) error {
+	c, err := s.theCluster()
 	if err != nil {
 		return err
 	}
+	r, err := apiproxy.LaunchRelay(c.URL())
+	if err != nil {
+		return err
+	}
+	s.relays[name] = r
+	path := filepath.Join(s.work, "."+name+".kubeconfig")
+	s.set(name, path)
+	return r.Kubeconfig(c.Kubeconfig(), path)
+}
+
+func (s *scenario) startAPIProxy(name string) error {
 	c, err := s.theCluster()
 	if err != nil {
 		return err

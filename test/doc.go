@@ -59,12 +59,32 @@
 //		down refuses connections and cuts those that there are, which is all that cut
 //		does. Requests whose METHOD PATH?QUERY matches are answered with an error, or
 //		done and not answered, until normal.
+//	apiproxy answer CODE TYPE FILE PATTERN [NAME]
+//		they are answered with the status and the file's content, of the content
+//		type, instead of being asked.
+//	apiproxy readable [NAME] · mute PATTERN [NAME] · say FILE PATTERN [NAME]
+//		readable has all answers asked for in JSON from now on. Watches that match
+//		carry nothing any more, without ending, until normal cuts them; or they carry
+//		the file's content, a line an event, beside what the API server sends.
+//	apiproxy relay [NAME] · silence [NAME]
+//		a way to the API server that passes bytes, TLS and all, for the kubeconfig
+//		$NAME (relay by default), which is the administrator's. silence makes the
+//		connections that are open half-open: they carry nothing more and never end.
+//	etcd save|restore
+//		copies all that the cluster stores, and has the cluster go back to that, as
+//		operators do who restore a backup: the servers start anew.
 //	account NAMESPACE/NAME [CLUSTERROLE…]
 //		makes a ServiceAccount with these roles in all namespaces and sets
 //		$kubeconfig_NAME (- becomes _). The administrator that KUBECONFIG is for
 //		stands above RBAC.
 //	user NAME [CLUSTERROLE…]
 //		the same for a user with a client certificate.
+//	token [-for DURATION] NAMESPACE/NAME FILE
+//		writes a token of a ServiceAccount, valid for a day or as long as said, into
+//		a file, for a kubeconfig with tokenFile. The CA is $WORK/.cluster-0/ca.crt.
+//	webhook start [NAME] · allow|hang [NAME] · deny CODE MESSAGE [NAME]
+//		an admission webhook at the URL $NAME (webhook by default), with the caBundle
+//		$NAME_bundle. It allows everything until it is told otherwise.
 //
 //	gitserver start [-https] [-auth USER:PASSWORD] [-v0] [-nofilter] [NAME]
 //		serves the scenario's repositories and sets $NAME (git by default) to its

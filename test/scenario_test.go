@@ -89,6 +89,8 @@ type scenario struct {
 	ssh      map[string]*gitserver.SSHServer
 	web      map[string]*webServer
 	proxies  map[string]*apiproxy.Proxy
+	relays   map[string]*apiproxy.Relay
+	webhooks map[string]*admission
 	clusters map[string]*testCluster
 	current  *testCluster
 	daemons  map[string]*daemon
@@ -112,7 +114,8 @@ func setup(env *testscript.Env, programs string) error {
 		t: t, work: env.WorkDir,
 		config: map[string]string{"INTERVAL": "1s", "LISTEN": "off", "PROBE_LISTEN": "off"},
 		repos:  map[string]*gitserver.Repo{}, http: map[string]*gitserver.Server{}, ssh: map[string]*gitserver.SSHServer{},
-		web: map[string]*webServer{}, proxies: map[string]*apiproxy.Proxy{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
+		web: map[string]*webServer{}, proxies: map[string]*apiproxy.Proxy{}, relays: map[string]*apiproxy.Relay{},
+		webhooks: map[string]*admission{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
 		secrets: map[string]bool{},
 	}
 	if race { // its programs would wait a second before they exit
@@ -150,6 +153,12 @@ func (s *scenario) end() {
 	for _, p := range s.proxies {
 		p.Close()
 	}
+	for _, r := range s.relays {
+		r.Close()
+	}
+	for _, a := range s.webhooks {
+		a.close()
+	}
 	for _, c := range s.clusters {
 		if err := c.Close(); err != nil {
 			s.t.Error(err)
@@ -179,6 +188,9 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"use":         (*scenario).useCluster,
 		"apiserver":   (*scenario).apiServer,
 		"apiproxy":    (*scenario).apiProxy,
+		"etcd":        (*scenario).etcd,
+		"token":       (*scenario).token,
+		"webhook":     (*scenario).webhook,
 		"account":     (*scenario).account,
 		"user":        (*scenario).user,
 		"gitserver":   (*scenario).gitServer,

@@ -106,6 +106,53 @@ func (s *scenario) apiServer(args []string) error {
 	return errors.New("want apiserver stop, start, freeze or thaw")
 }
 
+// etcd saves what the cluster stores, and puts it back.
+func (s *scenario) etcd(args []string) error {
+	c, err := s.theCluster()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(s.work, ".etcd-"+filepath.Base(c.Dir()))
+	switch strings.Join(args, " ") {
+	case "save":
+		return c.SaveEtcd(dir)
+	case "restore":
+		return c.RestoreEtcd(s.t.Context(), dir)
+	}
+	return errors.New("want etcd save or etcd restore")
+}
+
+// token writes a token of a ServiceAccount into a file, the way the kubelet does:
+// whoever reads it finds the old one or the new one.
+func (s *scenario) token(args []string) error {
+	var valid time.Duration
+	args, err := flags("token", args, func(f *flag.FlagSet) { f.DurationVar(&valid, "for", 24*time.Hour, "") })
+	if err != nil {
+		return err
+	}
+	c, err := s.theCluster()
+	if err != nil {
+		return err
+	}
+	if len(args) != 2 || strings.Count(args[0], "/") != 1 {
+		return errors.New("want token [-for DURATION] NAMESPACE/NAME FILE")
+	}
+	namespace, name, _ := strings.Cut(args[0], "/")
+	token, err := c.Token(s.t.Context(), namespace, name, valid)
+	if err != nil {
+		return err
+	}
+	s.keep(token)
+	path := s.ts.MkAbs(args[1])
+	if err := os.WriteFile(path+".new", []byte(token), 0o600); err != nil {
+		return fmt.Errorf("token file: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("token file: %w", err)
+	}
+	return nil
+}
+
 func (s *scenario) account(args []string) error {
 	c, err := s.theCluster()
 	if err != nil {

@@ -157,10 +157,10 @@ func (s *scenario) startWeb(args []string) error {
 		s.setServer(name, w.server.URL)
 		return nil
 	}
-	return s.startHTTPS(name, w)
+	return s.startHTTPS(name, w.server)
 }
 
-func (s *scenario) startHTTPS(name string, w *webServer) error {
+func (s *scenario) startHTTPS(name string, server *httptest.Server) error {
 	ca, err := pki.NewAuthority("kubesync-test-web")
 	if err != nil {
 		return err
@@ -173,8 +173,8 @@ func (s *scenario) startHTTPS(name string, w *webServer) error {
 	if err != nil {
 		return fmt.Errorf("certificate of a web server: %w", err)
 	}
-	w.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	w.server.StartTLS()
-	s.setServer(name, w.server.URL)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.StartTLS()
+	s.setServer(name, server.URL)
 	return s.setCA(name, ca.PEM)
 }

@@ -13,6 +13,12 @@
 // knows nothing for certain any more, and what there is is listed again, until
 // that succeeds.
 //
+// A watch is lost, too, when it is silent for longer than bookmarks allow, and when it
+// tells of what was not asked for or of versions that grow smaller (check.go). An API
+// server that was restored from a backup begins a watch from a version that it has yet
+// to reach, and is silent until then; so after a cut, and with every list, it is looked
+// whether it is still where it was. If it is not, [ErrWentBack] tells so.
+//
 // # Rules of safety
 //
 // An object counts as gone only when its deletion was seen, or when a complete

@@ -25,6 +25,14 @@ const (
 	answerWait = 4 * time.Second
 	// tooShort is how long a watch lasts that the API server means to give.
 	tooShort = time.Second
+	// silence is how long nothing may be heard of a watch whose API server sends
+	// bookmarks, which it does once a minute, and some seconds more or less.
+	silence = 150 * time.Second
+	// overdue is how long after its time a watch may end: some servers send no bookmarks.
+	overdue = 30 * time.Second
+	// steady is how long listing and watching have to go well for the next failure to
+	// count as a first one: a server that always fails a moment later is left in peace.
+	steady = 10 * time.Second
 )
 
 // Resource is what is followed.
@@ -56,11 +64,12 @@ type Audience interface {
 func Follow(ctx context.Context, resource Resource, matching metav1.ListOptions, audience Audience) {
 	f := follower{resource: resource, matching: matching, audience: audience}
 	for wait := firstWait; ctx.Err() == nil; {
-		listed, err := f.round(ctx)
+		begun := time.Now()
+		err := f.round(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if listed {
+		if time.Since(begun) > steady {
 			wait = firstWait
 		}
 		audience.Lost(err)
@@ -77,33 +86,47 @@ type follower struct {
 	matching metav1.ListOptions
 	audience Audience
 	version  string // everything up to it was told
+	marks    bool   // the API server sends bookmarks
+	cut      bool   // the last watch ended before its time
 }
 
-// round lists and then watches until something goes wrong, which it returns, and
-// whether the list succeeded.
-func (f *follower) round(ctx context.Context) (listed bool, err error) {
+// round lists and then watches until something goes wrong, which it returns.
+func (f *follower) round(ctx context.Context) error {
 	if err := f.list(ctx); err != nil {
-		return false, err
+		return err
 	}
 	f.audience.Current()
-	for err == nil {
-		err = f.watch(ctx)
+	f.cut = false
+	for {
+		if err := f.watch(ctx); err != nil {
+			return err
+		}
 	}
-	return true, err
 }
 
-// list tells of everything that there is.
+// list tells of everything that there is. All pages are of the version that the first
+// one names.
 func (f *follower) list(ctx context.Context) error {
 	f.audience.Relist()
 	options := f.matching
 	options.Limit = page
 	for {
-		got, err := f.resource.List(ctx, options, f.audience.Seen)
+		var objects []metav1.Object
+		got, err := f.resource.List(ctx, options, func(o metav1.Object) { objects = append(objects, o) })
 		if err != nil {
 			return err
 		}
-		// All pages are of the version that the first one names.
+		if err := CheckList(got, objects, options); err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if err := f.goesOn(got.GetResourceVersion()); err != nil {
+			f.version = "" // what is heard of now is of the earlier state
+			return err
+		}
 		f.version = got.GetResourceVersion()
+		for _, o := range objects {
+			f.audience.Seen(o)
+		}
 		if got.GetContinue() == "" {
 			return nil
 		}
@@ -114,13 +137,56 @@ func (f *follower) list(ctx context.Context) error {
 // errEnded is a watch that ended as soon as it had begun.
 var errEnded = errors.New("the API server ends the watch at once")
 
-// errSilent is a watch that did not begin.
-var errSilent = fmt.Errorf("the API server did not begin the watch within %s", answerWait)
+// errSilent is a question without an answer, mostly a watch that did not begin.
+var errSilent = fmt.Errorf("the API server did not answer within %s", answerWait)
+
+// errQuiet is a watch of which nothing is heard, as of a connection whose other end is
+// gone without a word.
+var errQuiet = fmt.Errorf("nothing was heard of the watch for %s, not even the bookmark that the API server sends every minute", silence)
+
+// errOverdue is a watch that goes on although it was asked to end.
+var errOverdue = errors.New("the watch did not end when it should: whatever is at its other end does not hear us")
+
+// probe asks for the API server's version, after a watch was cut: the API server may
+// have been restored from a backup meanwhile. It would not mind being asked for what
+// comes after a version that it has not reached yet, and never tell.
+func (f *follower) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerWait, errSilent)
+	defer cancel()
+	options := f.matching
+	options.Limit = 1
+	got, err := f.resource.List(ctx, options, func(metav1.Object) {})
+	switch {
+	case err != nil:
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return f.goesOn(got.GetResourceVersion())
+}
+
+// ErrWentBack is an API server that has gone back to an earlier state, as it does when
+// a backup of etcd is restored. Then nothing holds any more that anybody knows of its
+// objects: versions are given out a second time, and fields have other values under the
+// same owner.
+var ErrWentBack = errors.New("the API server has gone back to an earlier state, as after the restore of a backup")
+
+// goesOn tells of a list whether the API server stands where it stood, or further: a
+// list is never older than what was heard before it was asked for.
+func (f *follower) goesOn(version string) error {
+	if older(version, f.version) {
+		return fmt.Errorf("%w: it is at version %s, and was at %s", ErrWentBack, version, f.version)
+	}
+	return nil
+}
 
 // watch tells of changes until the watch ends without an error: the API server was
 // asked to end it after a while, and what is between here and there may do so
 // sooner.
 func (f *follower) watch(ctx context.Context) error {
+	if f.cut {
+		if err := f.probe(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	seconds := int64((watchAtLeast + rand.N(watchAtLeast)) / time.Second)
@@ -133,6 +199,13 @@ func (f *follower) watch(ctx context.Context) error {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	defer changes.Stop()
+	late := time.AfterFunc(time.Duration(seconds)*time.Second+overdue, func() { cancel(errOverdue) })
+	defer late.Stop()
+	quiet := time.AfterFunc(silence, func() { cancel(errQuiet) })
+	defer quiet.Stop()
+	if !f.marks {
+		quiet.Stop()
+	}
 	for {
 		select {
 		case event, open := <-changes.ResultChan():
@@ -141,9 +214,15 @@ func (f *follower) watch(ctx context.Context) error {
 				if err := f.tell(event); err != nil {
 					return err
 				}
+				if f.marks {
+					quiet.Reset(silence)
+				}
+			case context.Cause(ctx) != nil:
+				return context.Cause(ctx)
 			case time.Since(begun) < tooShort:
 				return errEnded
 			default:
+				f.cut = time.Since(begun) < time.Duration(seconds)*time.Second-tooShort
 				return nil
 			}
 		case <-ctx.Done():
@@ -162,17 +241,33 @@ func (f *follower) tell(event watch.Event) error {
 	if !ok {
 		return fmt.Errorf("watch: the API server sent a %T", event.Object)
 	}
+	if err := f.check(event.Type, object); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
 	switch event.Type {
 	case watch.Added, watch.Modified:
 		f.audience.Seen(object)
 	case watch.Deleted:
 		f.audience.Gone(object)
 	case watch.Bookmark:
+		f.marks = true
 	default:
 		return fmt.Errorf("watch: the API server sent an event of type %q", event.Type)
 	}
 	f.version = object.GetResourceVersion()
 	return nil
+}
+
+// check tells what is wrong with an event. Versions on a watch only ever grow: if one
+// does not, events are lost, or the API server has gone back to an earlier state.
+func (f *follower) check(event watch.EventType, object metav1.Object) error {
+	if version := object.GetResourceVersion(); older(version, f.version) {
+		return fmt.Errorf("the API server sent version %s after version %s", version, f.version)
+	}
+	if event == watch.Bookmark {
+		return checkVersion(object.GetResourceVersion())
+	}
+	return check(object, f.matching)
 }
 
 // pause waits about d, or returns false when ctx ends.

@@ -85,6 +85,16 @@ func TestShelf(t *testing.T) {
 			},
 			kept: map[string]string{"a": "5"}, told: []string{"a 5"},
 		},
+		"an answer that comes while a list is under way is newer than the list": {
+			do: func(s *Shelf[string, string]) {
+				s.Seen(object("a", "1", "5"))
+				s.Relist()
+				s.Put(object("a", "1", "9"))
+				s.Seen(object("a", "1", "5"))
+				s.Current()
+			},
+			kept: map[string]string{"a": "9"}, told: []string{"a 5"},
+		},
 		"what was written while it listed stays": {
 			do: func(s *Shelf[string, string]) {
 				s.Relist()
@@ -202,7 +212,7 @@ func TestFollow(t *testing.T) {
 		},
 		"a watch that ends is taken up where it was": {
 			script: script{
-				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "")},
+				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("20", "")},
 				watches: []func() (watch.Interface, error){
 					events(time.Minute, watch.Event{Type: watch.Added, Object: object("a", "1", "11")}, watch.Event{Type: watch.Bookmark, Object: object("", "", "20")}),
 					events(time.Hour, watch.Event{Type: watch.Added, Object: object("b", "2", "21")}),
@@ -219,6 +229,55 @@ func TestFollow(t *testing.T) {
 			},
 			kept: map[string]string{"b": "25"}, from: []string{"10", "30"},
 		},
+		"an event older than the list is listed anew": {
+			script: script{
+				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "3")), list("20", "", object("a", "1", "15"))},
+				watches: []func() (watch.Interface, error){
+					events(time.Hour, watch.Event{Type: watch.Modified, Object: object("a", "1", "7")}), events(time.Hour),
+				},
+			},
+			kept: map[string]string{"a": "15"}, from: []string{"10", "20"},
+		},
+		"so is a bookmark": {
+			script: script{
+				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "3")), list("20", "", object("a", "1", "15"))},
+				watches: []func() (watch.Interface, error){
+					events(time.Hour, watch.Event{Type: watch.Bookmark, Object: object("", "", "7")}), events(time.Hour),
+				},
+			},
+			kept: map[string]string{"a": "15"}, from: []string{"10", "20"},
+		},
+		"a second event of the same version tells nothing": {
+			script: script{
+				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "")},
+				watches: []func() (watch.Interface, error){events(time.Hour,
+					watch.Event{Type: watch.Added, Object: object("a", "1", "11")}, watch.Event{Type: watch.Added, Object: object("a", "1", "11")})},
+			},
+			kept: map[string]string{"a": "11"}, from: []string{"10"},
+		},
+		"what has no identity was not sent by an API server": {
+			script: script{
+				lists: []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "3")), list("12", "", object("a", "1", "3"))},
+				watches: []func() (watch.Interface, error){
+					events(time.Hour, watch.Event{Type: watch.Deleted, Object: object("a", "", "11")}), events(time.Hour),
+				},
+			},
+			kept: map[string]string{"a": "3"}, from: []string{"10", "12"},
+		},
+		"a list without a version is none": {
+			script: script{
+				lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("", ""), list("12", "", object("a", "1", "3"))},
+				watches: []func() (watch.Interface, error){events(time.Hour)},
+			},
+			kept: map[string]string{"a": "3"}, from: []string{"12"},
+		},
+		"nor is one that leads nowhere": {
+			script: script{
+				lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "more", object("a", "1", "3")), list("10", "more"), list("12", "", object("a", "1", "3"))},
+				watches: []func() (watch.Interface, error){events(time.Hour)},
+			},
+			kept: map[string]string{"a": "3"}, from: []string{"12"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +287,7 @@ func TestFollow(t *testing.T) {
 				s, _ := newShelf()
 				done := make(chan struct{})
 				go func() { Follow(ctx, &test.script, metav1.ListOptions{}, s); close(done) }()
-				time.Sleep(5 * time.Minute)
+				time.Sleep(3 * time.Minute)
 				if got := kept(s); !maps.Equal(got, test.kept) {
 					t.Errorf("kept %v, want %v", got, test.kept)
 				}
@@ -241,6 +300,118 @@ func TestFollow(t *testing.T) {
 					t.Errorf("watched from %v, want %v", test.script.from, test.from)
 				}
 				time.Sleep(2 * time.Hour) // for the fake watches to end
+			})
+		})
+	}
+}
+
+// An API server that has gone back to an earlier state is noticed when a watch was cut,
+// and when it lists.
+func TestWentBack(t *testing.T) {
+	t.Parallel()
+	tests := map[string]script{
+		"after a cut": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("8", "")},
+			watches: []func() (watch.Interface, error){events(time.Minute)},
+		},
+		"in a list": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("8", "")},
+			watches: []func() (watch.Interface, error){events(0, watch.Event{Type: watch.Error, Object: &metav1.Status{Code: 500}})},
+		},
+		"behind what a watch has told": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("11", "")},
+			watches: []func() (watch.Interface, error){events(time.Minute, watch.Event{Type: watch.Bookmark, Object: object("", "", "12")})},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				shelf, _ := newShelf()
+				l := &losses{Audience: shelf, until: ErrWentBack, stop: cancel}
+				Follow(ctx, &test, metav1.ListOptions{}, l)
+				if !l.found {
+					t.Errorf("not noticed: %v", l.all)
+				}
+				time.Sleep(2 * time.Hour) // for the fake watches to end
+			})
+		})
+	}
+}
+
+// losses are what an audience has lost, until it is what was waited for or too much.
+type losses struct {
+	Audience
+	until error
+	stop  func()
+	found bool
+	all   []error
+}
+
+func (l *losses) Lost(err error) {
+	l.all = append(l.all, err)
+	if l.found = errors.Is(err, l.until); l.found || len(l.all) > 10 {
+		l.stop()
+	}
+}
+
+// counted answers every list, and its watches fall silent or fail.
+type counted struct {
+	lists, watches int
+	watch          func(nth int) *watch.FakeWatcher
+}
+
+func (c *counted) List(context.Context, metav1.ListOptions, func(metav1.Object)) (metav1.ListInterface, error) {
+	c.lists++
+	return &metav1.ListMeta{ResourceVersion: "11"}, nil
+}
+
+func (c *counted) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	c.watches++
+	return c.watch(c.watches), nil
+}
+
+// A watch that is silent is lost: soon where bookmarks are usual, else when its time is
+// long over. A server that errs at once is not asked again and again.
+func TestFollowPatience(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		watch       func(nth int) *watch.FakeWatcher
+		least, most int // lists in an hour
+	}{
+		"silent after a bookmark": {
+			watch: func(int) *watch.FakeWatcher {
+				w := watch.NewFakeWithChanSize(1, false)
+				w.Action(watch.Bookmark, object("", "", "11"))
+				return w
+			},
+			least: 23, most: 25,
+		},
+		"silent, and never a bookmark": {
+			watch: func(int) *watch.FakeWatcher { return watch.NewFake() },
+			least: 6, most: 11,
+		},
+		"erring at once": {
+			watch: func(int) *watch.FakeWatcher {
+				w := watch.NewFakeWithChanSize(1, false)
+				w.Error(&metav1.Status{Status: metav1.StatusFailure, Message: "what?"})
+				return w
+			},
+			least: 480, most: 1500,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				s, _ := newShelf()
+				c := &counted{watch: test.watch}
+				Follow(ctx, c, metav1.ListOptions{}, s)
+				if c.lists < test.least || c.lists > test.most {
+					t.Errorf("listed %d times in an hour, want from %d to %d times", c.lists, test.least, test.most)
+				}
 			})
 		})
 	}

@@ -28,7 +28,10 @@ type Fault struct {
 	// Status answers with an error of that code instead of asking the API server.
 	// Zero asks it, and keeps the answer back until the faults are taken away.
 	Status int
-	Times  int // so many requests; 0 for all
+	// Answer, where there is one, is the body of that answer, of ContentType.
+	Answer      []byte
+	ContentType string
+	Times       int // so many requests; 0 for all
 }
 
 // Proxy is a way to an API server that can be made to fail.
@@ -36,6 +39,7 @@ type Proxy struct {
 	port      port.Port
 	upstream  *httputil.ReverseProxy
 	transport http.RoundTripper
+	watches   watches
 
 	mu     sync.Mutex // guards what follows
 	server *http.Server
@@ -57,7 +61,7 @@ func Launch(config *rest.Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API proxy: %w", err)
 	}
-	p := &Proxy{port: reserved, transport: transport, normal: make(chan struct{})}
+	p := &Proxy{port: reserved, transport: transport, watches: watches{open: map[*stream]bool{}}, normal: make(chan struct{})}
 	p.upstream = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport:     roundTripper(p.roundTrip),
@@ -138,6 +142,7 @@ func (p *Proxy) Normal() {
 	p.faults = nil
 	close(p.normal)
 	p.normal = make(chan struct{})
+	p.watches.normal()
 }
 
 // fault returns what happens to a request, nil for nothing, and what tells that
@@ -165,10 +170,17 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // roundTrip asks the API server, unless a fault has it otherwise.
 func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
 	f, normal := p.fault(r)
-	if f != nil && f.Status != 0 {
+	switch {
+	case f != nil && f.Answer != nil:
+		answer := newAnswer(r, f.Status, f.Answer)
+		answer.Header.Set("Content-Type", f.ContentType)
+		return answer, nil
+	case f != nil && f.Status != 0:
 		return failure(r, f.Status)
 	}
+	p.watches.ask(r)
 	response, err := p.transport.RoundTrip(r)
+	p.watches.follow(r, response)
 	if f != nil {
 		select {
 		case <-normal:

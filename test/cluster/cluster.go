@@ -92,6 +92,15 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
+	if err := c.startServers(ctx); err != nil {
+		return err
+	}
+	return c.waitForDefaults(ctx)
+}
+
+// startServers starts all of the cluster's servers, and waits until the API server is
+// ready.
+func (c *Cluster) startServers(ctx context.Context) error {
 	if err := c.startEtcd(ctx); err != nil {
 		return err
 	}
@@ -104,11 +113,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	if c.opts.scheduler {
-		if err := c.startScheduler(); err != nil {
-			return err
-		}
+		return c.startScheduler()
 	}
-	return c.waitForDefaults(ctx)
+	return nil
 }
 
 // prepare writes the files that the servers are started with.

@@ -7,7 +7,8 @@
 // in a test) makes a certificate authority, starts an etcd and an API server of
 // the cluster's own and waits until both serve. Nothing is shared between two
 // clusters but the programs, so tests run in parallel and may break theirs:
-// StopAPIServer and FreezeAPIServer are outages.
+// StopAPIServer and FreezeAPIServer are outages, and SaveEtcd and RestoreEtcd take
+// everything back to what it was.
 //
 //	c := cluster.Start(t)                          // ends with the test
 //	c := cluster.Start(t, cluster.WithControllers) // Namespaces can be deleted

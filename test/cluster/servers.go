@@ -119,7 +119,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--secure-port=" + c.apiPort.String(),
 		"--tls-cert-file=" + c.path("apiserver.crt"), "--tls-private-key-file=" + c.path("apiserver.key"),
 		"--client-ca-file=" + c.path("ca.crt"),
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-issuer=" + issuer,
 		"--service-account-key-file=" + c.path("serviceaccounts.key"),
 		"--service-account-signing-key-file=" + c.path("serviceaccounts.key"),
 		"--service-cluster-ip-range=" + serviceRange,
