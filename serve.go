@@ -71,10 +71,15 @@ func (w *wiring) poll(names ...string) int {
 	return manager.Poll(names...)
 }
 
-// hear polls all repos whenever the process gets SIGHUP, until ctx ends.
+// hear polls all repos whenever the process gets SIGHUP, until ctx ends. It has to be
+// called early: until then a SIGHUP ends the process.
 func (w *wiring) hear(ctx context.Context) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
+	go w.pollWhenAsked(ctx, asked)
+}
+
+func (w *wiring) pollWhenAsked(ctx context.Context, asked chan os.Signal) {
 	defer signal.Stop(asked)
 	for {
 		select {

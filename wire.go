@@ -114,6 +114,9 @@ func (w *wiring) startAnew() {
 // run syncs until ctx ends, or once, and returns the exit status.
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
+	if !w.settings.Once {
+		w.hear(ctx)
+	}
 	served, err := w.serve()
 	if err != nil {
 		return misconfigured("kubesync", err)
@@ -135,7 +138,6 @@ func (w *wiring) run(ctx context.Context) int {
 		return w.once(ctx, repos)
 	}
 	go w.told.Run(ctx)
-	go w.hear(ctx)
 	if w.events != nil {
 		go w.events.Run(ctx)
 	}
