@@ -10,7 +10,7 @@ IMAGE     = kubesync/kubesync
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILDER   = docker
 
-.PHONY: help build test e2e demo bench lint verify update image image-test clean
+.PHONY: help build test e2e demo bench crash lint verify update image image-test clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ e2e: ## run only the scenarios: the built binary against real servers
 
 bench: ## measure everything, half an hour, and rewrite test/bench/RESULTS.md
 	@scripts/bench -out test/bench/RESULTS.md
+
+crash: ## kill it and lie to it at every request, for hours, and rewrite test/crash/RESULTS.md
+	@scripts/crash -out test/crash/RESULTS.md
 
 lint: ## run the pinned linter, go vet included
 	@scripts/lint/run

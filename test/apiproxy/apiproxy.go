@@ -47,8 +47,18 @@ type Proxy struct {
 	normal chan struct{} // closed when the faults are taken away
 }
 
-// Launch starts a proxy to the API server that config is for.
-func Launch(config *rest.Config) (*Proxy, error) {
+// Option changes what a proxy does.
+type Option func(*Proxy)
+
+// Through has every request pass a transport around the way to the server, which sees
+// it, may keep it or change its answer, and is there for faults that no Fault describes.
+func Through(wrap func(next http.RoundTripper) http.RoundTripper) Option {
+	return func(p *Proxy) { p.transport = wrap(p.transport) }
+}
+
+// Launch starts a proxy to the API server that config is for, or to any other server
+// over HTTP.
+func Launch(config *rest.Config, options ...Option) (*Proxy, error) {
 	to, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("API proxy: %w", err)
@@ -62,6 +72,9 @@ func Launch(config *rest.Config) (*Proxy, error) {
 		return nil, fmt.Errorf("API proxy: %w", err)
 	}
 	p := &Proxy{port: reserved, transport: transport, watches: watches{open: map[*stream]bool{}}, normal: make(chan struct{})}
+	for _, option := range options {
+		option(p)
+	}
 	p.upstream = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport:     roundTripper(p.roundTrip),

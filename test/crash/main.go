@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// settings are the flags.
+type settings struct {
+	kubesync string
+	workers  int
+	fates    []fate
+	sample   int
+	minutes  float64
+	points   []point
+	list     bool
+	record   string
+	out      string
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("crash", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&s.kubesync, "kubesync", "bin/kubesync", "the program to kill")
+	flags.IntVar(&s.workers, "workers", 3, "stories told side by side")
+	flags.IntVar(&s.sample, "sample", 0, "try only so many points, spread over all")
+	flags.Float64Var(&s.minutes, "minutes", 0, "try only what fits into so many minutes, spread over all")
+	flags.BoolVar(&s.list, "list", false, "print the points and try none")
+	flags.Func("only", "try only crashes, or lies, or one fate; may be repeated", func(text string) error {
+		switch all := append(crashes(), lies()...); {
+		case text == "crashes":
+			s.fates = append(s.fates, crashes()...)
+		case text == "lies":
+			s.fates = append(s.fates, lies()...)
+		case slices.Contains(all, fate(text)):
+			s.fates = append(s.fates, fate(text))
+		default:
+			return fmt.Errorf("want crashes, lies or one of %v", all)
+		}
+		return nil
+	})
+	flags.StringVar(&s.record, "record", "", "file of what has been tried, which is not tried again")
+	flags.StringVar(&s.out, "out", "", "file for the results, besides stdout")
+	flags.Func("point", "try only this point, \"STEP FATE REQUEST\"; may be repeated", func(text string) error {
+		p, err := parsePoint(text)
+		s.points = append(s.points, p)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	if flags.NArg() > 0 {
+		return settings{}, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	}
+	if len(s.fates) == 0 {
+		s.fates = append(crashes(), lies()...)
+	}
+	return s, nil
+}
+
+func command(args []string, stdout, stderr io.Writer) int {
+	chosen, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "crash:", err)
+		return 2
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends it at once, with nothing cleaned up
+	if err := try(ctx, chosen, stdout, stderr); err != nil {
+		fmt.Fprintln(stderr, "crash:", err)
+		return 1
+	}
+	return 0
+}
+
+// lab is what all stories share.
+type lab struct {
+	dir     string
+	program string // a copy: the tree may be built again meanwhile
+	out     io.Writer
+	started time.Time
+}
+
+func newLab(program string, out io.Writer) (*lab, error) {
+	dir, err := os.MkdirTemp("", "kubesync-crash-")
+	if err != nil {
+		return nil, fmt.Errorf("directory of the test: %w", err)
+	}
+	l := &lab{dir: dir, program: filepath.Join(dir, "kubesync"), out: out, started: time.Now()}
+	content, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(l.program, content, 0o755)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the program to kill: %w", err), os.RemoveAll(dir))
+	}
+	return l, nil
+}
+
+// say tells whoever waits how far it is.
+func (l *lab) say(format string, args ...any) {
+	fmt.Fprintf(l.out, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err error) {
+	l, err := newLab(chosen.kubesync, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	told, err := l.tellReference(ctx)
+	if err != nil {
+		return fmt.Errorf("the story without a crash: %w", err)
+	}
+	results := &tally{reached: map[point]bool{}}
+	if results.record, err = openRecord(chosen.record, results); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, results.record.close()) }()
+	runs := told.runs(chosen.fates)
+	switch {
+	case chosen.list:
+		return list(stdout, told, chosen.fates)
+	case len(chosen.points) > 0:
+		runs = again(chosen.points)
+	case chosen.sample > 0:
+		runs = firstOf(runs, chosen.sample)
+	}
+	if chosen.minutes == 0 && len(chosen.points) == 0 {
+		runs = results.left(runs)
+	}
+	if err := l.work(ctx, chosen, told, runs, results); err != nil {
+		return err
+	}
+	if missed := results.missed(runs); chosen.minutes == 0 && len(missed) > 0 {
+		l.say("%d points did not come, and are tried again", len(missed))
+		if err := l.work(ctx, chosen, told, again(missed), results); err != nil {
+			return err
+		}
+	}
+	return l.report(ctx, stdout, chosen, told, results)
+}
+
+// list prints all points.
+func list(out io.Writer, told reference, fates []fate) error {
+	for _, at := range steps() {
+		for _, p := range told.points(fates...)[at.name] {
+			if _, err := fmt.Fprintln(out, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// firstOf returns so many of the runs that they hold n points, and no more.
+func firstOf(runs []run, n int) []run {
+	for i, r := range runs {
+		if n -= count(r.points); n <= 0 {
+			return runs[:i+1]
+		}
+	}
+	return runs
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// report prints how it went, and with a file for the results writes them there. An
+// error says that not all is well.
+func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, told reference, results *tally) error {
+	if chosen.out != "" {
+		var text bytes.Buffer
+		if err := l.write(ctx, &text, chosen, told, results); err != nil {
+			return err
+		}
+		if err := os.WriteFile(chosen.out, text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+	}
+	all := count(told.points(chosen.fates...))
+	fmt.Fprintf(out, "%d of %d points tried, %d converged, in %d runs and %s\n",
+		len(results.reached), all, results.converged(nil), results.runs, time.Since(l.started).Round(time.Second))
+	if len(results.failures) > 0 {
+		return fmt.Errorf("%d runs failed", len(results.failures))
+	}
+	return nil
+}
+
+// converged is how many points were tried and came out well, of those that match.
+func (t *tally) converged(match func(point) bool) (n int) {
+	for p := range t.reached {
+		if (match == nil || match(p)) && !t.failed(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// tried is how many points were tried, of those that match.
+func (t *tally) tried(match func(point) bool) (n int) {
+	for p := range t.reached {
+		if match(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// write writes the results.
+func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told reference, results *tally) error {
+	machine, err := machine(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Results of `make crash`\n\nMade by `scripts/crash` in %s; do not edit. `doc.go` tells the story, what is checked, and\nhow to try one point alone.\n\n%s\n",
+		time.Since(l.started).Round(time.Second), machine)
+	fmt.Fprint(out, "| step | what happens | requests | killed | converged | lied to | converged |\n|---|---|---|---|---|---|---|\n")
+	for _, at := range steps() {
+		die := func(p point) bool { return p.step == at.name && p.fate.deadly() }
+		lie := func(p point) bool { return p.step == at.name && !p.fate.deadly() }
+		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %d |\n", at.name, at.says, len(told.requests[at.name]),
+			results.tried(die), results.converged(die), results.tried(lie), results.converged(lie))
+	}
+	fmt.Fprint(out, "\n| what befalls a request | points | tried | converged |\n|---|---|---|---|\n")
+	for _, f := range chosen.fates {
+		of := func(p point) bool { return p.fate == f }
+		fmt.Fprintf(out, "| %s | %d | %d | %d |\n", f.says(), count(told.points(f)), results.tried(of), results.converged(of))
+	}
+	fmt.Fprintf(out, "\n%d of %d points tried, %d converged, in %d tellings of the story. Points that were not tried are requests that\ncame in the uninterrupted run and not again: how often some things are asked is a matter of time.\n",
+		len(results.reached), count(told.points(chosen.fates...)), results.converged(nil), results.runs)
+	return nil
+}
+
+// says words a fate.
+func (f fate) says() string {
+	switch f {
+	case before:
+		return "killed before it is passed on"
+	case after:
+		return "killed when it was carried out"
+	case retry429:
+		return "429 with Retry-After"
+	case stall:
+		return "answered 30 s late"
+	case reset:
+		return "the connection breaks in mid-answer"
+	case truncated:
+		return "half an answer"
+	case other:
+		return "an answer about another object"
+	}
+	return string(f)
+}
+
+// machine describes what it was run on, and what of, as a table.
+func machine(ctx context.Context) (string, error) {
+	var found []string
+	for _, command := range [][]string{
+		{"git", "describe", "--always", "--dirty"},
+		{"uname", "-sr"},
+		{"go", "-C", "test/controlplane", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"},
+	} {
+		out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+		}
+		found = append(found, strings.TrimSpace(string(out)))
+	}
+	return fmt.Sprintf("| date | commit | cores | system | Kubernetes |\n|---|---|---|---|---|\n| %s | %s | %d | %s | %s |\n",
+		time.Now().UTC().Format("2006-01-02 15:04 MST"), found[0], runtime.NumCPU(), found[1], found[2]), nil
+}

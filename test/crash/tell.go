@@ -1,0 +1,334 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// quietTime is how long nobody may ask for anything before a step counts as over.
+	quietTime = 400 * time.Millisecond
+	// pokeTime is after how much silence a daemon that is not in sync is told to poll: it
+	// would by itself, seconds or minutes later.
+	pokeTime = 700 * time.Millisecond
+	// settleTime is between two looks that have to be alike.
+	settleTime = 300 * time.Millisecond
+	// patience bounds the daemon's way to a state. It is long, because this shares its
+	// machine with others, and a dead daemon's Lease may be waited out.
+	patience = 2 * time.Minute
+	// truthTime is how long the cluster may take to be what the daemon says it is:
+	// controllers finish what was asked of them.
+	truthTime = 20 * time.Second
+)
+
+// sorted returns the keys of a map in order.
+func sorted[K cmp.Ordered, V any](of map[K]V) []K { return slices.Sorted(maps.Keys(of)) }
+
+// setID is the label of a repo's objects, as the ApplySet specification has it.
+func setID(repo string) string {
+	sum := sha256.Sum256([]byte("kubesync-" + repo + ".kube-system.ConfigMap."))
+	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
+}
+
+// reference is what an uninterrupted run came to.
+type reference struct {
+	requests map[string][]string // of each step, by name, as they came
+	states   map[string]state
+}
+
+// failure is a step that did not end as it should.
+type failure struct {
+	step   string
+	points []point // that were tried in it
+	what   string  // what is wrong
+	log    string  // the end of the daemon's
+}
+
+// String says all that somebody needs who looks into it.
+func (f failure) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "FAILED: step %s", f.step)
+	for _, p := range f.points {
+		fmt.Fprintf(&text, "\n  %s %s", p.fate, p.request)
+	}
+	fmt.Fprintf(&text, "\n%s\nthe end of the daemon's log:\n%s\n", f.what, f.log)
+	if len(f.points) > 0 {
+		fmt.Fprint(&text, "only this again: scripts/crash")
+		for _, p := range f.points {
+			fmt.Fprintf(&text, " -point '%s'", p)
+		}
+	}
+	return text.String()
+}
+
+// tellReference runs the story without a fault.
+func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
+	s, err := newSite(ctx, l.dir, l.program)
+	if err != nil {
+		return reference{}, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	told := reference{requests: map[string][]string{}, states: map[string]state{}}
+	for _, at := range steps() {
+		if err := errors.Join(s.play(ctx, at, nil), s.calm(ctx)); err != nil {
+			return reference{}, fmt.Errorf("%s: %w\n%s", at.name, err, s.logTail())
+		}
+		told.requests[at.name] = s.tap.requests()
+		seen, err := s.steady(ctx)
+		if err != nil {
+			return reference{}, fmt.Errorf("%s: %w", at.name, err)
+		}
+		if err := s.untouched(seen); err != nil {
+			return reference{}, fmt.Errorf("%s: %w", at.name, err)
+		}
+		if told.states[at.name], err = s.compare(seen); err != nil {
+			return reference{}, fmt.Errorf("%s: %w", at.name, err)
+		}
+		l.say("reference: %s: %d requests, %d objects", at.name, len(told.requests[at.name]), len(told.states[at.name]))
+	}
+	return told, s.stopDaemon(ctx)
+}
+
+// steady looks until two looks are alike.
+func (s *site) steady(ctx context.Context) (sight, error) {
+	var before state
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		seen, err := s.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now, err := s.compare(seen)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil && maps.Equal(before, now) {
+			return seen, nil
+		}
+		before = now
+		if err := sleep(ctx, 3*settleTime); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("the cluster does not come to rest")
+}
+
+// play has one step happen, with faults.
+func (s *site) play(ctx context.Context, at step, faults map[string]fault) error {
+	if at.before != nil {
+		if err := at.before(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.daemon != nil {
+		if err := s.daemon.forget(); err != nil {
+			return err
+		}
+	}
+	s.tap.begin(faults)
+	act := at.act
+	if act == nil {
+		act = pushAndPoll
+	}
+	return act(ctx, s, func() error { return s.push(at) })
+}
+
+// pushAndPoll is what happens in most steps.
+func pushAndPoll(_ context.Context, s *site, push func() error) error {
+	if err := push(); err != nil {
+		return err
+	}
+	return s.poke()
+}
+
+// poke has the daemon look at everything now.
+func (s *site) poke() error { return s.daemon.Signal(syscall.SIGHUP) }
+
+// calm waits for the end of a step in which nobody dies.
+func (s *site) calm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not in sync after %s", patience))
+	defer cancel()
+	return s.restful(ctx, nil, false)
+}
+
+// restful waits until the daemon says that all is in sync, and asks nothing more.
+// away is called when the daemon has been killed; without it that is an error. A poking
+// site does not wait for the daemon's next try, but has it poll.
+func (s *site) restful(ctx context.Context, away func() error, poking bool) error {
+	for {
+		if s.daemon.Ended() {
+			if !s.killed || away == nil {
+				return s.daemon.Exited()
+			}
+			if err := away(); err != nil {
+				return err
+			}
+		}
+		done, err := s.synced()
+		if err != nil {
+			return err
+		}
+		if done && s.tap.quiet(quietTime) && !s.daemon.Ended() {
+			return nil
+		}
+		if !done && poking && s.daemon.spoke() && s.tap.quiet(pokeTime) {
+			if err := s.poke(); err != nil {
+				return err
+			}
+			s.tap.touch()
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// logTail is the end of the daemon's log.
+func (s *site) logTail() string {
+	content, err := os.ReadFile(s.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+}
+
+// tell runs the story with what befalls the requests of some of its steps. After each
+// the daemon has to bring the cluster to what the reference says, a killed one after it
+// was started again, before the next step happens. It returns which points were reached,
+// and the first failure.
+func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point, failed *failure, err error) {
+	s, err := newSite(ctx, l.dir, l.program)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	s.waitOut = r.waitOut
+	uids := map[string]types.UID{}
+	for _, at := range steps() {
+		points := r.points[at.name]
+		seen, problem := s.survive(ctx, at, told.states[at.name], points, uids)
+		if ctx.Err() != nil {
+			return reached, nil, context.Cause(ctx)
+		}
+		for _, p := range points {
+			if s.tap.hit(p.request) {
+				reached = append(reached, p)
+			}
+		}
+		if problem != nil {
+			return reached, &failure{step: at.name, points: points, what: problem.Error(), log: s.logTail()}, nil
+		}
+		uids = map[string]types.UID{}
+		for name, object := range seen {
+			uids[name] = object.GetUID()
+		}
+	}
+	return reached, nil, s.stopDaemon(ctx)
+}
+
+// survive has a step happen, with what befalls its requests, and checks what became of
+// it. uids are those of the objects before.
+func (s *site) survive(ctx context.Context, at step, want state, points []point, uids map[string]types.UID) (sight, error) {
+	var atDeath sight
+	away := func() error {
+		s.tap.disarm()
+		if err := s.mourn(ctx); err != nil {
+			return err
+		}
+		var err error
+		if atDeath, err = s.look(ctx); err != nil {
+			return err
+		}
+		return s.startDaemon()
+	}
+	faults, lying, limit := map[string]fault{}, false, patience
+	for _, p := range points {
+		faults[p.request] = p.fault(s)
+		lying = lying || !p.fate.deadly()
+		if p.fate == stall {
+			limit += stallTime
+		}
+	}
+	if err := s.play(ctx, at, faults); err != nil && !s.killed {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not in sync after %s", limit))
+	defer cancel()
+	if err := s.restful(waiting, away, lying); err != nil {
+		return nil, err
+	}
+	seen, err := s.truthful(ctx, want, lying)
+	if err != nil {
+		return nil, err
+	}
+	s.tap.disarm()
+	return seen, errors.Join(s.untouched(seen), same(at, want, uids, atDeath, seen))
+}
+
+// truthful waits until the cluster is what the uninterrupted run came to, as the daemon
+// says that it is. One that was lied to may say as well what else is wrong, and is then
+// told to look again.
+func (s *site) truthful(ctx context.Context, want state, lying bool) (sight, error) {
+	poked := time.Now()
+	for deadline := time.Now().Add(truthTime); ; {
+		seen, err := s.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now, err := s.compare(seen)
+		if err != nil {
+			return nil, err
+		}
+		differs := difference(want, now)
+		if differs == "" {
+			return seen, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("kubesync says that all is in sync, but the cluster differs from that of an uninterrupted run:\n%s", differs)
+		}
+		if err := s.daemon.follow(); err != nil {
+			return nil, err
+		}
+		if lying && s.daemon.trouble != "" && time.Since(poked) > truthTime/4 {
+			poked = time.Now()
+			if err := s.poke(); err != nil {
+				return nil, err
+			}
+		}
+		if err := sleep(ctx, settleTime); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// same checks that nothing that git declares before and after was ever deleted: it is
+// the same object still as it was before the step, and when the daemon died.
+func same(at step, declared state, before map[string]types.UID, atDeath, now sight) error {
+	var problems []error
+	for _, name := range sorted(declared) {
+		if slices.Contains(at.redone, name) {
+			continue
+		}
+		object := now[name]
+		is := object.GetUID()
+		if was, there := before[name]; there && was != is {
+			problems = append(problems, fmt.Errorf("%s was deleted and made again: uid %s before the step, %s now", name, was, is))
+		}
+		if dead, there := atDeath[name]; there && dead.GetUID() != is {
+			problems = append(problems, fmt.Errorf("%s was deleted and made again: uid %s when the daemon died, %s now", name, dead.GetUID(), is))
+		}
+	}
+	return errors.Join(problems...)
+}
