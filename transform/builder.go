@@ -28,6 +28,9 @@ func kustomizeHelper(in, out *os.File) int {
 	}
 	// The library prints to stdout too.
 	os.Stdout = os.Stderr
+	if err := todo.Most.impose(); err != nil {
+		return 1
+	}
 	builder := &builder{
 		files: &askedFiles{ask: asker.ask, what: todo.What, root: path.Join(virtualRoot, todo.Dir, todo.File)},
 	}
@@ -35,6 +38,9 @@ func kustomizeHelper(in, out *os.File) int {
 	result := built{Documents: documents}
 	if err != nil {
 		result.Failure = err.Error()
+	}
+	if size := result.size(); size > todo.Most.Manifests {
+		result = built{TooMuch: size}
 	}
 	if err := asker.encoder.Encode(question{Do: doFinish, Result: &result}); err != nil {
 		return 1

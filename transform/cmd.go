@@ -142,6 +142,8 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	}
 	out := &output{log: t.options.Log}
 	if err := t.run(ctx, todo, out); err != nil {
+		// Whatever it left, of whatever size and depth, is nobody else's business.
+		err = errors.Join(err, where.empty())
 		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines(), notes))
 	}
 	if warning != "" {
@@ -149,6 +151,7 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	}
 	files, more, err := t.collect(ctx, where)
 	if err != nil {
+		err = errors.Join(err, where.clean())
 		return Result{}, fmt.Errorf("read what CMD %q left in OUTDIR: %w", t.command.text, err)
 	}
 	// INDIR stays: most of it need not be written again for the next run.
@@ -180,7 +183,7 @@ func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
 // programs may.
 func (t *Transform) job(in Input, exe program, where *workspace, confined bool) (job, []string, error) {
 	env := t.env.with(directories(where.dir)).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})
-	todo := job{Path: exe.absolute, Dir: where.path(inDir)}
+	todo := job{Path: exe.absolute, Dir: where.path(inDir), Most: allowanceIn(where.dir, t.options.Limits)}
 	if exe.inRepo != "" {
 		todo.Path = path.Join(where.path(inDir), exe.inRepo)
 	}
@@ -190,7 +193,7 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 		if t.options.Protected != nil {
 			protected = t.options.Protected()
 		}
-		may, withheld := commandReach(todo.Path, env.searchPath(), protected, where)
+		may, withheld := commandReach(exe.absolute, env.searchPath(), protected, where)
 		todo.Reach = &may
 		for _, dir := range withheld {
 			notes = append(notes, fmt.Sprintf("CMD may not read %s, because a secret of kubesync is in it", dir))

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // daemonVariable makes the test binary a small daemon: it holds a daemonJob as JSON.
@@ -28,6 +30,8 @@ type daemonJob struct {
 	Repo    repo
 	WorkDir string
 	Sandbox SandboxMode
+	Limits  string
+	Attack  string
 }
 
 func daemonMain() int {
@@ -46,9 +50,13 @@ func daemonRun() error {
 	if err := ProtectProcess(); err != nil {
 		return err
 	}
+	most, err := limits.Parse(todo.Limits)
+	if err != nil {
+		return err
+	}
 	tr, err := New(Options{
-		RepoName: "daemon", Command: todo.Command, WorkDir: todo.WorkDir, Sandbox: todo.Sandbox,
-		Environ: append(os.Environ(), fmt.Sprintf("DAEMON_PID=%d", os.Getpid())), OwnVariables: []string{daemonVariable, "DAEMON_SECRET"},
+		RepoName: "daemon", Command: todo.Command, WorkDir: todo.WorkDir, Sandbox: todo.Sandbox, Limits: most, Timeout: 4 * time.Minute,
+		Environ: append(os.Environ(), fmt.Sprintf("DAEMON_PID=%d", os.Getpid()), attackVariable+"="+todo.Attack), OwnVariables: []string{daemonVariable, "DAEMON_SECRET"},
 	})
 	if err != nil {
 		return err
@@ -66,8 +74,8 @@ func daemonRun() error {
 // nobody is a user id without any rights, for when the tests run as root.
 const nobody = 65534
 
-// startDaemon prepares the small daemon, as a user without privileges.
-func startDaemon(t *testing.T, todo daemonJob) (*exec.Cmd, *bytes.Buffer) {
+// daemonDir makes a directory for the small daemon to work in.
+func daemonDir(t *testing.T) string {
 	t.Helper()
 	// Not t.TempDir, which nobody cannot enter.
 	dir, err := os.MkdirTemp("", "kubesync-daemon-")
@@ -75,7 +83,26 @@ func startDaemon(t *testing.T, todo daemonJob) (*exec.Cmd, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	todo.WorkDir = dir
+	giveAway(t, dir)
+	return dir
+}
+
+// giveAway makes a file the small daemon's.
+func giveAway(t *testing.T, name string) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		if err := os.Chown(name, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// startDaemon prepares the small daemon, as a user without privileges.
+func startDaemon(t *testing.T, todo daemonJob) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	if todo.WorkDir == "" {
+		todo.WorkDir = daemonDir(t)
+	}
 	text, err := json.Marshal(todo)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +111,6 @@ func startDaemon(t *testing.T, todo daemonJob) (*exec.Cmd, *bytes.Buffer) {
 	cmd.Env = []string{"PATH=" + testPath, daemonVariable + "=" + string(text), "DAEMON_SECRET=hunter2", "PUBLIC=yes"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
 	out := &bytes.Buffer{}

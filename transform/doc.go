@@ -53,6 +53,13 @@
 //     is in sandbox.go. Without Landlock an application repository's CMD does
 //     not run. If Landlock is there but cannot be applied, CMD does not run
 //     either.
+//   - A seccomp filter keeps CMD from changing the resource limits, scheduling and priority
+//     of other processes of its user, which Landlock does not look at, from the kernel's key
+//     rings, and from typing into a terminal. Nothing that the daemon starts has a terminal.
+//   - What CMD uses is bounded together with all that it starts: memory, processes, disk,
+//     output (watch.go); single files and core dumps by the kernel (impose.go). It stands
+//     back behind the daemon, and is the kernel's first victim when memory is short. So is
+//     kustomize.
 //   - INDIR is restored before every run, by who checks out, who must not follow
 //     the links that CMD may have left there: the daemon has more rights than CMD.
 //     OUTDIR and TMPDIR are made anew.
@@ -69,10 +76,16 @@
 // of files, not their mode, owner and times, which CMD can change outside of its
 // directories where its user id may. Before Landlock ABI 3
 // (Linux 6.2) files can be truncated that cannot be opened for writing, before ABI 6
-// (Linux 6.12) signals can be sent to processes outside, the daemon included,
+// (Linux 6.12) signals can be sent to processes outside, the daemon included, and
+// processes that each start another one and end can outlive the run,
 // and before ABI 9 a socket file that the user id may write to, can be
 // connected to. A daemon that runs as root is protected by Landlock only, not by
 // being non-dumpable.
+//
+// Memory that belongs to no process (files in memory that none has mapped) is not
+// counted, and files that have no name any more only when the disk is nearly full.
+// RLIMIT_NPROC is not used: it would count the processes of all pods of a node that run
+// as the same user. CMD_SANDBOX=off leaves the bounds on what CMD uses, and no other rule.
 //
 // The package needs Linux, with /proc mounted.
 package transform

@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 		// Not os.Exit, which with -cover prints a warning that would count as CMD's.
 		syscall.Exit(code)
 	}
+	if name := os.Getenv(attackVariable); name != "" {
+		syscall.Exit(attackMain(name))
+	}
 	if os.Getenv(daemonVariable) != "" {
 		os.Exit(daemonMain())
 	}

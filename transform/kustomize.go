@@ -11,7 +11,12 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
+
+// maxQuestions bounds the bytes of the helper's questions.
+const maxQuestions = 64 << 20
 
 // What the helper that builds a kustomization says to the daemon: it asks about a
 // path of the tree, or, in the end, tells the result.
@@ -21,7 +26,10 @@ type (
 		Dir  string // resolved
 		File string // the name of the kustomization in it
 		What string // what the tree is called
+		Most plenty
 	}
+	// plenty is what the helper may use and return, in bytes.
+	plenty   struct{ Memory, Manifests int64 }
 	question struct {
 		Do     action
 		Path   string // any path below the tree's root; links are followed
@@ -50,6 +58,8 @@ type built struct {
 	Documents []document
 	// Failure is why it could not be built, for a person to read.
 	Failure string
+	// TooMuch is the size of the documents, in bytes, if that is why they are not here.
+	TooMuch int64
 }
 
 // document is one object of the result.
@@ -68,12 +78,17 @@ func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) 
 	defer cancel()
 	out := &output{log: t.options.Log}
 	stderr := out.writer("kustomize")
+	most := plenty{Memory: t.options.Limits.Of(limits.KustomizeMemory), Manifests: t.options.Limits.Of(limits.Manifests)}
 	result, err := startHelper(ctx, kustomizeStage, stderr, stderr, func(in io.Reader, to io.WriteCloser) (built, error) {
-		return serve(in, to, from, order{Dir: dir, File: file, What: from.what})
+		return serve(in, to, from, order{Dir: dir, File: file, What: from.what, Most: most})
 	})
 	stderr.flush()
 	name := path.Join(dir, file)
 	switch {
+	case ranOutOfMemory(err):
+		return nil, nil, t.options.Limits.Exceeded(limits.KustomizeMemory, "kustomize, building "+name, 0)
+	case result.TooMuch > 0:
+		return nil, nil, t.options.Limits.Exceeded(limits.Manifests, "what kustomize builds of "+name, result.TooMuch)
 	case ctx.Err() != nil:
 		return nil, nil, fmt.Errorf("build %s with kustomize: %w", name, context.Cause(ctx))
 	case err != nil:
@@ -110,6 +125,9 @@ func join(documents []document) map[string]content {
 // serve gives the helper its order and answers its questions about the tree until it
 // tells the result.
 func serve(in io.Reader, to io.Writer, from tree, todo order) (built, error) {
+	// The helper holds to what it may return; one that a kustomization has got into its
+	// power would not.
+	in = io.LimitReader(in, 2*todo.Most.Manifests+maxQuestions)
 	encoder, decoder := gob.NewEncoder(to), gob.NewDecoder(in)
 	if err := encoder.Encode(todo); err != nil {
 		return built{}, err

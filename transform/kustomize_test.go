@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 const (
@@ -320,5 +322,52 @@ func TestWithOrigins(t *testing.T) {
 		case want != "asked" && want != "same" && want != "" && string(changed) != want:
 			t.Errorf("%q became %q, want %q", text, changed, want)
 		}
+	}
+}
+
+// A kustomization that grows out of bounds ends its own process, and says why.
+func TestKustomizeBombs(t *testing.T) {
+	t.Parallel()
+	// Each level has the one below twice, under other names.
+	doubling := repo{"kustomization.yaml": "resources: [l20]\n", "l0/kustomization.yaml": "resources: [a.yaml]\n", "l0/a.yaml": named("a") + "  large: " + strings.Repeat("x", 4<<20) + "\n"}
+	for i := 1; i <= 20; i++ {
+		for _, half := range []string{"a", "b"} {
+			doubling[fmt.Sprintf("l%d%s/kustomization.yaml", i, half)] = fmt.Sprintf("resources: [../l%d]\nnamePrefix: %s-\n", i-1, half)
+		}
+		doubling[fmt.Sprintf("l%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [../l%da, ../l%db]\n", i, i)
+	}
+	generators := repo{"large": strings.Repeat("x", 10<<20), "kustomization.yaml": "configMapGenerator:\n"}
+	for i := range 100 {
+		generators["kustomization.yaml"] += fmt.Sprintf("- name: n%d\n  files: [large]\n", i)
+	}
+	aliases := repo{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "a: &a0 [x, x, x, x, x, x, x, x]\n"}
+	for i := range 9 {
+		aliases["a.yaml"] += fmt.Sprintf("b%d: &a%d [%s*a%d]\n", i, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 7), i)
+	}
+	for name, test := range map[string]struct {
+		repo   repo
+		limits string
+		err    string
+	}{
+		"doubling":         {doubling, "kustomize-memory=80Mi", `kustomize, building kustomization.yaml: more than 80 MiB, the limit "kustomize-memory"`},
+		"large generators": {generators, "kustomize-memory=80Mi", `kustomize, building kustomization.yaml: more than 80 MiB, the limit "kustomize-memory"`},
+		"a large result":   {repo{"large": strings.Repeat("x", 2<<20), "kustomization.yaml": "configMapGenerator:\n- {name: x, files: [large]}\n"}, "manifests=1Mi", `what kustomize builds of kustomization.yaml: 2.`},
+		"YAML aliases":     {aliases, "kustomize-memory=80Mi", "kustomization.yaml"},
+		"itself":           {repo{"kustomization.yaml": "resources: [.]\n"}, "", "cycle"},
+		"itself by a link": {repo{"kustomization.yaml": "resources: [l]\n", "l": "-> ."}, "", "cycle"},
+		"itself by a file": {repo{"kustomization.yaml": "resources: [kustomization.yaml]\n"}, "", "kustomization.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			most, err := limits.Parse(test.limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = newTransform(t, Options{Limits: most}).Run(t.Context(), test.repo.input("1"))
+			checkError(t, err, test.err)
+			if err != nil && len(err.Error()) > 3000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
 	}
 }

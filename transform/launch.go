@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
 )
 
 // launch becomes the program of the job it reads, confined if the job says so. It
@@ -19,8 +22,21 @@ func launch(in, out *os.File) int {
 	if err := gob.NewDecoder(in).Decode(&todo); err != nil {
 		return 1
 	}
+	// Files that the daemon has from whoever started it are not for the program.
+	if err := unix.CloseRange(fromParent, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && todo.Reach != nil {
+		return report(out, ending{Failure: fmt.Sprintf("confine it: close files: %v", err)})
+	}
+	// What follows is for the thread that becomes the program.
+	runtime.LockOSThread()
+	if err := todo.Most.impose(); err != nil {
+		return report(out, ending{Failure: fmt.Sprintf("limit what it may use: %v", err)})
+	}
 	if todo.Reach != nil {
-		if err := todo.Reach.confine(); err != nil {
+		err := todo.Reach.confine()
+		if err == nil {
+			err = forbidCalls()
+		}
+		if err != nil {
 			return report(out, ending{Failure: fmt.Sprintf("confine it: %v", err)})
 		}
 	}

@@ -20,8 +20,12 @@ const (
 // last lines. Its writers may be used at the same time.
 type output struct {
 	log zerolog.Logger
+	// full is called when more is printed than there is room for, in bytes; nil if
+	// nobody minds. What comes then is dropped.
+	full func()
 
 	mu   sync.Mutex
+	room int64
 	tail []string
 }
 
@@ -47,6 +51,23 @@ func (o *output) add(stream, line string) {
 	o.tail = append(o.tail, line)
 }
 
+// fits tells whether there is room for so many bytes more, and takes it.
+func (o *output) fits(bytes int) bool {
+	if o.full == nil {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	had := o.room
+	if o.room -= int64(bytes); o.room >= 0 {
+		return true
+	}
+	if had >= 0 {
+		o.full()
+	}
+	return false
+}
+
 // lineWriter cuts one stream into lines.
 type lineWriter struct {
 	out    *output
@@ -58,6 +79,9 @@ type lineWriter struct {
 // Write implements io.Writer; it never fails.
 func (w *lineWriter) Write(data []byte) (int, error) {
 	n := len(data)
+	if !w.out.fits(n) {
+		return n, nil
+	}
 	for {
 		line, rest, ended := bytes.Cut(data, []byte("\n"))
 		keep := min(len(line), maxLine-len(w.line))
@@ -88,11 +112,12 @@ func (w *lineWriter) end() {
 }
 
 // printable makes text of bytes: control characters, which could move a terminal's
-// cursor, and what is no UTF-8 are replaced.
+// cursor, what else breaks lines or turns their direction, and what is no UTF-8 are
+// replaced.
 func printable(line []byte) string {
 	text := strings.TrimRight(string(line), "\r")
 	return strings.Map(func(r rune) rune {
-		if r == '\t' || !unicode.IsControl(r) && r != utf8.RuneError {
+		if r == '\t' || !unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) && r != utf8.RuneError {
 			return r
 		}
 		return unicode.ReplacementChar

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // patience is how long a helper may take to kill what it has started and to end,
@@ -23,6 +25,11 @@ const patience = 10 * time.Second
 func (t *Transform) run(ctx context.Context, todo job, out *output) error {
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out.room, out.full = t.options.Limits.Of(limits.CommandOutput), func() {
+		stop(t.options.Limits.Exceeded(limits.CommandOutput, "its output", 0))
+	}
 	stdout, stderr := out.writer("stdout"), out.writer("stderr")
 	end, err := startHelper(ctx, superviseStage, stdout, stderr, func(in io.Reader, to io.WriteCloser) (ending, error) {
 		var end ending
@@ -36,17 +43,31 @@ func (t *Transform) run(ctx context.Context, todo job, out *output) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("killed with everything it had started: %w%s", context.Cause(ctx), quote(out.lines()))
+	case end.Excess != nil:
+		return fmt.Errorf("killed with everything it had started: %w%s", end.Excess.error(t.options.Limits), quote(out.lines()))
 	case err != nil:
 		return fmt.Errorf("supervise it: %w%s", err, quote(out.lines()))
 	}
-	if text := end.text(todo); text != "" {
+	if text := end.text(todo, t.options.Limits); text != "" {
 		return errors.New(text + quote(out.lines()))
 	}
 	return nil
 }
 
+// error says what was used too much of.
+func (e *excess) error(most limits.Limits) error {
+	if e.Why != "" {
+		return errors.New(e.Why)
+	}
+	return most.Exceeded(e.Limit, "its processes and files", e.Met)
+}
+
+// shellSignal is what shells add to the number of the signal that killed a program, for
+// their own exit status.
+const shellSignal = 128
+
 // text says what went wrong; it is empty if nothing did.
-func (e ending) text(todo job) string {
+func (e ending) text(todo job, most limits.Limits) string {
 	switch {
 	case e.Missing:
 		return fmt.Sprintf("cannot be started: %s (is the interpreter in its first line, #!, installed?)", e.Failure)
@@ -56,6 +77,8 @@ func (e ending) text(todo job) string {
 		return fmt.Sprintf("cannot be started: %s (is it executable in git?)", e.Failure)
 	case e.Failure != "":
 		return "cannot be started: " + e.Failure
+	case e.Signal == int(syscall.SIGXFSZ), e.Exit == shellSignal+int(syscall.SIGXFSZ):
+		return "killed: " + most.Exceeded(limits.CommandFile, "a file", 0).Error()
 	case e.Signal != 0:
 		return fmt.Sprintf("killed by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
 	case e.Exit != 0:
@@ -73,8 +96,8 @@ func quote(lines []string) string {
 }
 
 // startHelper starts this binary as a helper, talks to it over two pipes, and waits
-// until it has ended. When ctx is done the pipe to it is closed, which every helper
-// takes as the order to end; if it does not it is killed. An error of talk counts only
+// until it has ended. When ctx is done the pipe to it is closed, which the supervisor
+// takes as the order to end; if it does not it is killed, as others are at once. An error of talk counts only
 // if the helper did not fail itself.
 func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Writer, talk func(in io.Reader, to io.WriteCloser) (T, error)) (T, error) {
 	var result T
@@ -97,8 +120,13 @@ func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Write
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.ExtraFiles = []*os.File{helperIn, helperOut}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A session has a terminal only if it opens one: nothing that runs here gets at the
+	// user's.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = to.Close
+	if what != superviseStage {
+		cmd.Cancel = func() error { return cmd.Process.Kill() }
+	}
 	cmd.WaitDelay = patience
 	if err := cmd.Start(); err != nil {
 		return result, fmt.Errorf("start the helper process: %w", err)

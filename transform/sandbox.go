@@ -121,10 +121,11 @@ func dataPlaces() []string {
 
 // commandReach returns what CMD may do, and which directories it may not read
 // although other programs may, because something protected is in them. program is its
-// absolute path, searchPath the value of PATH.
+// absolute path if it is outside the repository, searchPath the value of PATH.
 //
 // A program outside the repository may be read itself, but not what lies beside it,
-// which may be anything. Directories on PATH count as program directories.
+// which may be anything. Directories on PATH count as program directories. A program in
+// the repository gives no right to read what it is a link to: the repository says that.
 func commandReach(program, searchPath string, protected []string, where *workspace) (r reach, withheld []string) {
 	secret := resolvePaths(append([]string{where.dir, "/var/run/secrets", "/run/secrets"}, protected...))
 	candidates := systemReads()
@@ -133,7 +134,9 @@ func commandReach(program, searchPath string, protected []string, where *workspa
 			candidates = append(candidates, filepath.Clean(dir))
 		}
 	}
-	r.Read = []string{program}
+	if program != "" && !inside(program, secret) {
+		r.Read = []string{program}
+	}
 	for _, dir := range candidates {
 		switch {
 		case !holds(dir, secret) && !inside(dir, secret):

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -259,6 +260,23 @@ func TestCommandReach(t *testing.T) {
 				t.Errorf("withheld: %v, want %v", withheld, test.withheld)
 			}
 		})
+	}
+}
+
+// A program in the repository that is a link elsewhere gives no right to read what it
+// leads to. (Without an interpreter it would be run, hence read, by a shell.)
+func TestProgramThatIsALink(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("hunter2 is what it says\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[SandboxMode]string{SandboxRequire: "ermission denied", SandboxOff: "hunter2"} {
+		_, err := newTransform(t, Options{Command: "r", Sandbox: mode}).Run(t.Context(), repo{"r": "-> " + secret}.input("1"))
+		checkError(t, err, want)
+		if mode == SandboxRequire && strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("the secret is told: %v", err)
+		}
 	}
 }
 

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"syscall"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // job is what the helpers need to know to start a program.
@@ -24,6 +24,8 @@ type job struct {
 	Dir  string
 	// Reach confines the program; nil means that it is not confined.
 	Reach *reach
+	// Most is what the program and all that it starts may use.
+	Most allowance
 }
 
 // ending is how a program ended, or why it did not start.
@@ -33,13 +35,22 @@ type ending struct {
 	Denied  bool   // the failure was that it may not be executed
 	Exit    int
 	Signal  int
+	Excess  *excess // what it was killed for
+}
+
+// excess is what a program used too much of.
+type excess struct {
+	Limit limits.Limit
+	Met   int64  // 0 if nobody knows
+	Why   string // in place of these, where no limit of kubesync's was met
 }
 
 // supervise starts the program of the job it reads, tells how it ended, and ends when
 // none of its descendants is left. As soon as its parent closes the connection, or
-// dies, it kills them all.
+// dies, it kills them all; also when they use more than they may.
 func supervise(in, out *os.File) int {
-	// The program's parent death signal is bound to the thread that started it.
+	// The program's parent death signal is bound to the thread that started it, and so
+	// is the right to kill all that it started.
 	runtime.LockOSThread()
 	var todo job
 	if err := gob.NewDecoder(in).Decode(&todo); err != nil {
@@ -48,17 +59,28 @@ func supervise(in, out *os.File) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return report(out, ending{Failure: fmt.Sprintf("become the parent of orphans: %v", err)})
 	}
-	pid, end := startLauncher(todo)
+	kill := &killer{}
+	if todo.Reach != nil {
+		kill.scope()
+	}
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, unix.SIGCHLD)
+	pid, end := startLauncher(todo, kill)
 	if pid == 0 {
 		return report(out, end)
 	}
+	gone := make(chan struct{})
 	go func() {
+		defer close(gone)
 		// Nothing more is ever sent: this ends when the connection does.
 		_, _ = io.Copy(io.Discard, in)
-		killDescendants()
 	}()
-	end = await(pid)
-	killAll()
+	watch := newWatch(todo.Most)
+	end = await(pid, kill, watch, children, gone)
+	kill.all()
+	if left := watch.stop(); end.Excess == nil {
+		end.Excess = left
+	}
 	return report(out, end)
 }
 
@@ -71,7 +93,7 @@ func report(out *os.File, end ending) int {
 
 // startLauncher starts the helper that becomes the program, in a process group of
 // its own, and waits until it has. The process id is 0 if that failed.
-func startLauncher(todo job) (int, ending) {
+func startLauncher(todo job, kill *killer) (int, ending) {
 	fail := func(err error) (int, ending) { return 0, ending{Failure: err.Error()} }
 	jobRead, jobWrite, err := os.Pipe()
 	if err != nil {
@@ -97,7 +119,7 @@ func startLauncher(todo job) (int, ending) {
 	}
 	_ = endWrite.Close()
 	if err := gob.NewEncoder(jobWrite).Encode(todo); err != nil {
-		killAll()
+		kill.all()
 		return fail(fmt.Errorf("tell the helper what to start: %w", err))
 	}
 	// The other end is closed by becoming the program, without a word.
@@ -108,86 +130,57 @@ func startLauncher(todo job) (int, ending) {
 	case err != nil:
 		end.Failure = fmt.Sprintf("hear from the helper: %v", err)
 	}
-	killAll()
+	kill.all()
 	return 0, end
 }
 
-// await waits for a child, and meanwhile reaps all orphans that end.
-func await(pid int) ending {
+// await waits for a child, and meanwhile reaps all orphans that end. When the other
+// side is gone, or the child and all that it started use more than they may, it kills
+// them and goes on waiting.
+func await(pid int, kill *killer, watch *watch, children <-chan os.Signal, gone <-chan struct{}) ending {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var excess *excess
+	for {
+		if end, ended := reap(pid); ended {
+			end.Excess = excess
+			return end
+		}
+		select {
+		case <-children:
+			continue
+		case <-gone:
+		case found := <-watch.disk:
+			excess = found
+		case <-look.C:
+			if excess == nil {
+				excess = watch.processes()
+			}
+			if excess == nil {
+				continue
+			}
+		}
+		// Until the child is reaped: what is born while all are being killed, and every
+		// sign of it, leads here again.
+		kill.descendants()
+		time.Sleep(killAgain)
+	}
+}
+
+// reap waits for all children that have ended, and tells how the one did.
+func reap(pid int) (ending, bool) {
 	for {
 		var status unix.WaitStatus
-		switch done, err := unix.Wait4(-1, &status, 0, nil); {
+		switch done, err := unix.Wait4(-1, &status, unix.WNOHANG, nil); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return ending{Failure: fmt.Sprintf("wait for the program: %v", err)}
+			return ending{Failure: fmt.Sprintf("wait for the program: %v", err)}, true
+		case done == 0:
+			return ending{}, false
 		case done == pid && status.Signaled():
-			return ending{Signal: int(status.Signal())}
+			return ending{Signal: int(status.Signal())}, true
 		case done == pid && status.Exited():
-			return ending{Exit: status.ExitStatus()}
+			return ending{Exit: status.ExitStatus()}, true
 		}
 	}
-}
-
-// killAll kills all descendants and returns when none is left. New ones may be born
-// while it looks, which is why it looks again; what cannot be killed (it hangs in
-// the kernel, or belongs to another user) keeps it here until the daemon loses
-// patience and kills this process.
-func killAll() {
-	for {
-		killDescendants()
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if errors.Is(err, unix.ECHILD) {
-				return
-			}
-			if pid <= 0 && !errors.Is(err, unix.EINTR) {
-				break
-			}
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
-// killDescendants kills every process below this one that it sees in /proc.
-func killDescendants() {
-	children := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range stats {
-		pid, parent, ok := readStat(name)
-		if ok {
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	for generation := children[os.Getpid()]; len(generation) > 0; {
-		var next []int
-		for _, pid := range generation {
-			_ = unix.Kill(pid, unix.SIGKILL) // gone is fine too
-			next = append(next, children[pid]...)
-		}
-		generation = next
-	}
-}
-
-// readStat reads a process's id and its parent's from its stat file in /proc.
-func readStat(name string) (pid, parent int, ok bool) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return 0, 0, false // it has ended
-	}
-	return parseStat(string(data))
-}
-
-// parseStat parses "12 (name) S 1 …". The name can hold anything, brackets included.
-func parseStat(stat string) (pid, parent int, ok bool) {
-	first, _, _ := strings.Cut(stat, " ")
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
-	if len(fields) < 2 {
-		return 0, 0, false
-	}
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		return 0, 0, false
-	}
-	parent, err = strconv.Atoi(fields[1])
-	return pid, parent, err == nil
 }

@@ -52,7 +52,7 @@ type Options struct {
 	WorkDir string
 	// Timeout bounds one run of CMD and one build of a kustomization; 0 is no bound.
 	Timeout time.Duration
-	// Limits bound what a revision may cost; the zero value is the defaults.
+	// Limits bound what CMD and kustomize may use; the zero value is the defaults.
 	Limits limits.Limits
 	Log    zerolog.Logger
 }

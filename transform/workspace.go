@@ -57,7 +57,7 @@ func openWorkspace(base, repo string) (*workspace, error) {
 			return nil, fmt.Errorf("make a directory for CMD's work tree: %w (TMPDIR says where; with a read-only root file system it has to be a volume)", err)
 		}
 		w := &workspace{dir: dir, lock: lock}
-		if err := errors.Join(w.clean(), removeAll(w.path(inDir))); err != nil {
+		if err := w.empty(); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 		return w, nil
@@ -131,8 +131,20 @@ func (w *workspace) clean() error {
 	return nil
 }
 
+// empty removes all that the last run left.
+func (w *workspace) empty() error {
+	if err := removeAll(w.path(inDir)); err != nil {
+		return errors.Join(fmt.Errorf("remove the last run's %s: %w", inDir, err), w.clean())
+	}
+	return w.clean()
+}
+
 // prepare makes OUTDIR and TMPDIR anew.
 func (w *workspace) prepare() error {
+	// Another repository's CMD runs as the same user: Landlock lets it change the mode.
+	if err := os.Chmod(w.dir, 0o700); err != nil {
+		return fmt.Errorf("make CMD's directories private: %w", err)
+	}
 	if err := w.clean(); err != nil {
 		return err
 	}
@@ -170,7 +182,7 @@ func below(name, dir string) bool {
 // close removes the workspace and gives up its lock. The lock's file goes last: as soon as
 // it is gone the directory may be somebody else's, who then keeps it.
 func (w *workspace) close() error {
-	err := errors.Join(w.clean(), removeAll(w.path(inDir)))
+	err := w.empty()
 	if err == nil {
 		err = os.Remove(w.lock.Name())
 	}
@@ -180,26 +192,4 @@ func (w *workspace) close() error {
 		}
 	}
 	return errors.Join(err, w.lock.Close())
-}
-
-// removeAll removes a directory and what is in it, also below directories that
-// their owner made read-only, as some programs' caches are. Nobody but us works in
-// it when it is called.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	walkErr := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if entry != nil && entry.IsDir() && entry.Type()&fs.ModeSymlink == 0 {
-			if chmod := os.Chmod(name, 0o700); chmod != nil {
-				return chmod
-			}
-		}
-		return err
-	})
-	if err := os.RemoveAll(dir); err != nil {
-		return errors.Join(err, walkErr)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -180,4 +181,59 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q is %q, want %q", stat, got, want)
 		}
 	}
+}
+
+// Directories that are nested deeper than a path can be long, or closed, or many, or named
+// like what the removal itself makes, are removed all the same.
+func TestRemoveAll(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "d")
+	for _, sub := range []string{"a/b/c", "removed-1/x/y", "z/removed-2"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "removed-3"), nil, 0o600), os.WriteFile(outside, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*removeBatch + 1 {
+		if err := os.WriteFile(filepath.Join(dir, "z", strconv.Itoa(i)), nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(
+		os.Symlink(outside, filepath.Join(dir, "a/link")), os.Symlink(filepath.Dir(outside), filepath.Join(dir, "a/dirlink")),
+		os.Chmod(filepath.Join(dir, "a/b"), 0), os.Chmod(filepath.Join(dir, "z"), 0), deepDirectories(dir),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Lstat(outside); err != nil {
+		t.Errorf("what a link leads to is gone: %v", err)
+	}
+	for name, is := range map[string]string{"missing": dir, "a file": outside} {
+		if err := removeAll(is); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Another repository's CMD can change the mode of the workspace, which heals.
+func TestWorkspaceIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	files := repo{"r": sh("chmod 0 $INDIR/.. $INDIR $OUTDIR $TMPDIR; exit 0")}
+	tr := newTransform(t, Options{Command: "r", Sandbox: SandboxOff})
+	_, _ = tr.Run(t.Context(), files.input("1")) // as root it even works
+	files = repo{"r": sh("ls -ld $INDIR/.. | cut -c1-10 > $OUTDIR/a.yaml")}
+	result, err := tr.Run(t.Context(), files.input("2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, contents(t, result.Files), map[string]string{"OUTDIR/a.yaml": "drwx------"})
 }

@@ -17,6 +17,23 @@ const (
 	// List is the size of the list of repos in CONFIG.
 	List
 
+	// CommandMemory is the memory of all processes of one run of CMD.
+	CommandMemory
+	// CommandProcesses is their number, threads included.
+	CommandProcesses
+	// CommandDisk is the size of all files in INDIR, OUTDIR and TMPDIR.
+	CommandDisk
+	// CommandFiles is their number, directories included.
+	CommandFiles
+	// CommandDepth is the number of directories in each other.
+	CommandDepth
+	// CommandFile is the size of one file.
+	CommandFile
+	// CommandOutput is the size of what CMD prints, in one run.
+	CommandOutput
+	// KustomizeMemory is the memory of one build of a kustomization.
+	KustomizeMemory
+
 	count int = iota
 )
 
@@ -51,6 +68,30 @@ func (l Limit) bound() bound {
 	case List:
 		return bound{"list", "the list of repos in 'CONFIG'", size, 4 * mebi,
 			"some ten thousand repos"}
+	case CommandMemory:
+		return bound{"cmd-memory", "all processes of one run of 'CMD'", size, 2 * gibi,
+			"a node that runs out of memory ends the whole pod"}
+	case CommandProcesses:
+		return bound{"cmd-processes", "processes and threads of one run of 'CMD'", number, 1000,
+			"a node has some 30,000 for all its pods"}
+	case CommandDisk:
+		return bound{"cmd-disk", "all files in 'INDIR', 'OUTDIR' and 'TMPDIR'", size, 4 * gibi,
+			"the disk is shared by all repos"}
+	case CommandFiles:
+		return bound{"cmd-files", "files and directories in 'INDIR', 'OUTDIR' and 'TMPDIR'", number, 1_000_000,
+			"file systems can run out of them too"}
+	case CommandDepth:
+		return bound{"cmd-depth", "directories in each other in 'INDIR', 'OUTDIR' and 'TMPDIR'", number, 200,
+			"paths have an end"}
+	case CommandFile:
+		return bound{"cmd-file", "one file that 'CMD' writes", size, 2 * gibi,
+			"the kernel sees to it at once"}
+	case CommandOutput:
+		return bound{"cmd-output", "what one run of 'CMD' prints", size, 64 * mebi,
+			"at debug level it all goes to the log"}
+	case KustomizeMemory:
+		return bound{"kustomize-memory", "one build of a kustomization", size, 1 * gibi,
+			"a node that runs out of memory ends the whole pod"}
 	}
 	panic("unknown limit")
 }

@@ -1,0 +1,327 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// attempt is an attack of a hostile CMD and what becomes of it: "worked", "failed", or
+// the error of the sync.
+type attempt struct {
+	confined, free string
+	// kernel is the version of Landlock from which it is contained; what is confined
+	// by an older one is as good as free. 0 stands for the first.
+	kernel int
+	limits string
+}
+
+// notYet is the version of Landlock for what none can contain.
+const notYet = 1 << 30
+
+// attempts lists them by the names that attacks knows them by. Only where an attack
+// works when CMD is free says its failure something of the confinement; the others are
+// contained by something else as well, such as the daemon not being dumpable.
+func attempts() map[string]attempt {
+	const failed, worked = "failed: ", "worked"
+	return map[string]attempt{
+		"read the daemon's environment": {confined: failed, free: failed},
+		"read the daemon's memory":      {confined: failed, free: failed},
+		"map the daemon's memory":       {confined: failed, free: failed},
+		"list the daemon's open files":  {confined: failed, free: failed},
+		"enter the daemon's root":       {confined: failed, free: failed},
+		"read any environment":          {confined: failed, free: failed},
+		"read by process_vm_readv":      {confined: failed, free: failed},
+		"trace the daemon":              {confined: failed, free: failed},
+		"trace the supervisor":          {confined: failed, free: worked},
+		"take an open file":             {confined: failed, free: failed},
+		"use an inherited file":         {confined: failed, free: failed},
+		"read a file outside":           {confined: failed, free: worked},
+		"link a file into OUTDIR":       {confined: failed, free: worked},
+		"move a file into OUTDIR":       {confined: failed, free: worked},
+		"read by a user namespace":      {confined: failed, free: worked},
+		"read the key ring":             {confined: failed, free: worked},
+
+		"write a file outside":        {confined: failed, free: worked},
+		"write through a link":        {confined: failed, free: worked},
+		"remove a file outside":       {confined: failed, free: worked},
+		"make a file outside":         {confined: failed, free: worked},
+		"link OUTDIR to the outside":  {confined: failed, free: worked},
+		"replace OUTDIR":              {confined: failed, free: "OUTDIR is not there"},
+		"overwrite the program":       {confined: failed, free: failed},
+		"mount something":             {confined: failed, free: worked},
+		"make a device":               {confined: failed, free: failed},
+		"connect to an abstract one":  {confined: failed, free: worked, kernel: 6},
+		"connect to a socket outside": {confined: failed, free: worked, kernel: 9},
+		"change a mode outside":       {confined: failed, free: worked, kernel: notYet},
+		"change times outside":        {confined: failed, free: worked, kernel: notYet},
+
+		"leave a pipe":        {confined: "OUTDIR/p.yaml is neither a file nor a directory", free: "OUTDIR/p.yaml is neither"},
+		"leave a socket":      {confined: "OUTDIR/s.yaml is neither a file nor a directory", free: "OUTDIR/s.yaml is neither"},
+		"leave a link":        {confined: "symbolic link OUTDIR/l.yaml points to ", free: "symbolic link OUTDIR/l.yaml points to "},
+		"leave OUTDIR closed": {confined: "look for kustomization.yaml in OUTDIR: ", free: "permission denied"},
+
+		"signal the daemon":          {confined: failed, free: worked, kernel: 6},
+		"signal the daemon's group":  {confined: failed, free: worked, kernel: 6},
+		"signal everybody":           {confined: worked, kernel: 6}, // when it is free it would reach other tests
+		"signal the supervisor":      {confined: failed, free: worked, kernel: 6},
+		"signal by a pidfd":          {confined: failed, free: worked, kernel: 6},
+		"limit the daemon's files":   {confined: failed, free: worked},
+		"limit the supervisor":       {confined: failed, free: worked},
+		"starve the daemon":          {confined: failed, free: worked},
+		"starve the user":            {confined: failed, free: worked},
+		"pin the daemon":             {confined: failed, free: worked},
+		"idle the daemon":            {confined: failed, free: worked},
+		"make the daemon the victim": {confined: failed, free: failed},
+		"stop being the victim":      {confined: failed, free: worked},
+		"open the terminal":          {confined: failed, free: failed},
+		"type into the terminal":     {confined: failed, free: failed},
+		"raise a limit":              {confined: failed, free: failed},
+		"dump core":                  {confined: failed, free: failed},
+		"call by another interface":  {confined: failed, free: failed},
+
+		"leave a session":       {confined: worked, free: worked},
+		"leave a deaf process":  {confined: worked, free: worked},
+		"leave a stopped one":   {confined: worked, free: worked},
+		"leave grandchildren":   {confined: worked, free: worked},
+		"fork and end for ever": {confined: worked, kernel: 6}, // when it is free nothing can end it
+
+		// Where CMD is free the same limits hold; some show it.
+		"memory":             {confined: `the limit "cmd-memory"`, free: `LIMITS=cmd-memory=`, limits: "cmd-memory=300Mi"},
+		"memory bit by bit":  {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
+		"memory of many":     {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
+		"shared memory":      {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
+		"processes":          {confined: `the limit "cmd-processes"`, limits: "cmd-processes=50"},
+		"threads":            {confined: `the limit "cmd-processes"`, limits: "cmd-processes=50"},
+		"fork bomb":          {confined: `the limit "cmd-processes"`, free: `LIMITS=cmd-processes=`, limits: "cmd-processes=50"},
+		"one large file":     {confined: "file too large", free: "file too large", limits: "cmd-file=64Mi"},
+		"disk":               {confined: `the limit "cmd-disk"`, limits: "cmd-disk=64Mi"},
+		"disk of no name":    {confined: failed, free: failed},
+		"sparse files":       {confined: `the limit "cmd-disk"`, free: `LIMITS=cmd-disk=`, limits: "cmd-disk=64Mi"},
+		"many files":         {confined: `the limit "cmd-files"`, free: `LIMITS=cmd-files=`, limits: "cmd-files=500"},
+		"deep directories":   {confined: `the limit "cmd-depth"`, free: `LIMITS=cmd-depth=`},
+		"deep in INDIR":      {confined: `the limit "cmd-depth"`},
+		"much output":        {confined: `the limit "cmd-output"`, free: `LIMITS=cmd-output=`, limits: "cmd-output=1Mi"},
+		"one endless line":   {confined: `the limit "cmd-output"`, limits: "cmd-output=1Mi"},
+		"control characters": {confined: "a\uFFFD[2Jb\uFFFDc\uFFFDd\uFFFDe\uFFFDf\n", free: "a\uFFFD[2Jb"},
+
+		"an ordinary program": {confined: worked, free: worked},
+	}
+}
+
+// precious is what lies outside of CMD's directories.
+const precious = "precious, and nobody's business"
+
+// Every attack of a hostile CMD ends as it is said to. Afterwards nothing outside of its
+// directories is changed, nothing that it started runs, and nothing of it remains.
+func TestHostileCommand(t *testing.T) {
+	t.Parallel()
+	for name, attempt := range attempts() {
+		for _, mode := range []SandboxMode{SandboxRequire, SandboxOff} {
+			if attempt.free == "" && (mode == SandboxOff || landlockABI() < attempt.kernel) {
+				continue
+			}
+			t.Run(name+", "+mode.String(), func(t *testing.T) {
+				t.Parallel()
+				want := attempt.confined
+				if mode == SandboxOff || landlockABI() < attempt.kernel {
+					want = attempt.free
+				}
+				runAttempt(t, name, attempt, mode, want)
+			})
+		}
+	}
+}
+
+func runAttempt(t *testing.T, name string, attempt attempt, mode SandboxMode, want string) {
+	dir := daemonDir(t)
+	outside := filepath.Join(dir, "outside")
+	if err := os.WriteFile(outside, []byte(precious), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	giveAway(t, outside)
+	listenUnix(t, filepath.Join(dir, "socket"))
+	listenUnix(t, "@"+filepath.Join(dir, "abstract"))
+	cmd, out := startDaemon(t, daemonJob{Command: attacker(t, dir), WorkDir: dir, Sandbox: mode, Limits: attempt.limits, Attack: name})
+	giveTerminal(t, cmd)
+	cmd.ExtraFiles = []*os.File{os.Stderr} // that the daemon knows nothing of
+	_ = cmd.Run()                          // what it prints tells
+	text := out.String()
+	if strings.Contains(text, "hunter2") || strings.Contains(text, precious) {
+		t.Errorf("a secret is told: %s", text)
+	}
+	if !strings.Contains(text, want) {
+		t.Errorf("want %q: %s", want, text)
+	}
+	checkNobodyIn(t, dir)
+	if mode == SandboxOff {
+		return
+	}
+	if text, err := os.ReadFile(outside); err != nil || string(text) != precious {
+		t.Errorf("the file outside is %q, %v", text, err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 3 {
+		t.Errorf("beside the program, the file and the socket there is %v", left)
+	}
+}
+
+// attacker puts this program where the small daemon can run it.
+func attacker(t *testing.T, dir string) string {
+	t.Helper()
+	this, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "attacker")
+	if os.Link(this, name) == nil {
+		return name
+	}
+	program, err := os.ReadFile(this)
+	if err == nil {
+		err = os.WriteFile(name, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// listenUnix opens a socket that everybody may connect to.
+func listenUnix(t *testing.T, name string) {
+	t.Helper()
+	socket, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	if name[0] != '@' {
+		if err := os.Chmod(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// giveTerminal starts a command at a terminal, as a person does.
+func giveTerminal(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	cmd.Stdin = terminal
+	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
+}
+
+// checkNobodyIn finds processes whose environment names a directory.
+func checkNobodyIn(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(dir)) {
+			t.Errorf("%s still runs", filepath.Dir(name))
+		}
+	}
+}
+
+// What the filter says of calls by all the ways that there are into a kernel.
+func TestForbiddenCalls(t *testing.T) {
+	t.Parallel()
+	program, err := callFilter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	instructions, all := bpf.Disassemble(program)
+	if !all {
+		t.Fatal("not all of the filter is understood")
+	}
+	machine, err := bpf.NewVM(instructions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		x86, i386 = unix.AUDIT_ARCH_X86_64, unix.AUDIT_ARCH_I386
+		arm64     = unix.AUDIT_ARCH_AARCH64
+		arm       = unix.AUDIT_ARCH_ARM
+	)
+	for name, test := range map[string]struct {
+		architecture, call uint32
+		arguments          [3]uint32
+		allowed            bool
+	}{
+		"getpid":                        {x86, 39, [3]uint32{}, true},
+		"getpid of x32":                 {x86, x32 | 39, [3]uint32{}, false},
+		"unknown architecture":          {unix.AUDIT_ARCH_RISCV64, 0, [3]uint32{}, false},
+		"prlimit of itself":             {x86, 302, [3]uint32{0, 7}, true},
+		"prlimit of another":            {x86, 302, [3]uint32{1, 7}, false},
+		"prlimit of another, 32 bits":   {i386, 340, [3]uint32{1, 7}, false},
+		"prlimit of itself, 32 bits":    {i386, 340, [3]uint32{0, 7}, true},
+		"another call of that number":   {i386, 302, [3]uint32{1, 7}, true},
+		"prlimit of another, arm64":     {arm64, 261, [3]uint32{1, 7}, false},
+		"prlimit of another, arm":       {arm, 369, [3]uint32{1, 7}, false},
+		"setpriority of itself":         {x86, 141, [3]uint32{unix.PRIO_PROCESS, 0, 5}, true},
+		"setpriority of its group":      {x86, 141, [3]uint32{unix.PRIO_PGRP, 0, 5}, true},
+		"setpriority of another":        {x86, 141, [3]uint32{unix.PRIO_PROCESS, 1, 5}, false},
+		"setpriority of its user":       {x86, 141, [3]uint32{unix.PRIO_USER, 0, 5}, false},
+		"ioprio_set of its user":        {x86, 251, [3]uint32{3, 0, 5}, false},
+		"ioprio_set of another":         {arm64, 30, [3]uint32{1, 7, 5}, false},
+		"sched_setscheduler of another": {arm64, 119, [3]uint32{1}, false},
+		"sched_setattr of another":      {x86, 314, [3]uint32{1}, false},
+		"sched_setparam of another":     {x86, 142, [3]uint32{1}, false},
+		"sched_setaffinity of another":  {x86, 203, [3]uint32{1}, false},
+		"sched_setaffinity of itself":   {x86, 203, [3]uint32{0}, true},
+		"keyctl":                        {x86, 250, [3]uint32{}, false},
+		"add_key, 32 bits":              {i386, 286, [3]uint32{}, false},
+		"request_key, arm":              {arm, 310, [3]uint32{}, false},
+		"TIOCSTI":                       {x86, 16, [3]uint32{0, unix.TIOCSTI}, false},
+		"TIOCSTI, arm64":                {arm64, 29, [3]uint32{0, unix.TIOCSTI}, false},
+		"TIOCLINUX":                     {x86, 16, [3]uint32{0, unix.TIOCLINUX}, false},
+		"another ioctl":                 {x86, 16, [3]uint32{0, unix.TIOCGWINSZ}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// The machine reads as networks do, whatever the processor.
+			data := make([]byte, offsetArguments+6*sizeArgument)
+			binary.BigEndian.PutUint32(data[offsetNumber:], test.call)
+			binary.BigEndian.PutUint32(data[offsetArchitecture:], test.architecture)
+			for i, argument := range test.arguments {
+				binary.BigEndian.PutUint32(data[offsetArguments+i*sizeArgument:], argument)
+			}
+			verdict, err := machine.Run(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if allowed := uint32(verdict) == unix.SECCOMP_RET_ALLOW; allowed != test.allowed {
+				t.Errorf("verdict %#x", verdict)
+			}
+		})
+	}
+}

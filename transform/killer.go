@@ -1,0 +1,117 @@
+package transform
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// killAgain is how long the supervisor waits before it looks again for what it has to
+// kill.
+const killAgain = 2 * time.Millisecond
+
+// killer kills all descendants of this process.
+//
+// To look for them and kill them one by one is a race that a program can win, if each of
+// its processes starts another one and ends. Under Landlock there is a way that knows
+// no race: the thread that starts the program gives up the right to signal anything
+// outside, and then the kernel sends "to everybody" to the descendants alone.
+type killer struct {
+	thread int // the one that is scoped; 0 if none is
+}
+
+// scope takes from this thread, and all that it starts, the right to signal processes
+// that it did not start. The calling goroutine must be locked to its thread. Where the
+// kernel cannot do that, before 6.12, nothing happens.
+func (k *killer) scope() {
+	parent := os.Getppid()
+	if landlockABI() < 6 || unix.Kill(parent, 0) != nil {
+		return
+	}
+	rules, err := llsyscall.LandlockCreateRuleset(&llsyscall.RulesetAttr{Scoped: llsyscall.ScopeSignal}, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(rules) }()
+	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil || llsyscall.LandlockRestrictSelf(rules, 0) != nil {
+		return
+	}
+	// Without the proof that it works, what all does would kill all that this user runs.
+	if errors.Is(unix.Kill(parent, 0), unix.EPERM) {
+		k.thread = unix.Gettid()
+	}
+}
+
+// all kills all descendants and returns when none is left. New ones may be born
+// while it looks, which is why it looks again; what cannot be killed (it hangs in
+// the kernel, or belongs to another user) keeps it here until the daemon loses
+// patience and kills this process.
+func (k *killer) all() {
+	for {
+		k.descendants()
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if errors.Is(err, unix.ECHILD) {
+				return
+			}
+			if pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		time.Sleep(killAgain)
+	}
+}
+
+// descendants sends SIGKILL to every process below this one.
+func (k *killer) descendants() {
+	if k.thread != 0 && k.thread == unix.Gettid() {
+		_ = unix.Kill(-1, unix.SIGKILL) // that there is none is fine too
+		return
+	}
+	children := map[int][]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		pid, parent, ok := readStat(name)
+		if ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	for generation := children[os.Getpid()]; len(generation) > 0; {
+		var next []int
+		for _, pid := range generation {
+			_ = unix.Kill(pid, unix.SIGKILL) // gone is fine too
+			next = append(next, children[pid]...)
+		}
+		generation = next
+	}
+}
+
+// readStat reads a process's id and its parent's from its stat file in /proc.
+func readStat(name string) (pid, parent int, ok bool) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return 0, 0, false // it has ended
+	}
+	return parseStat(string(data))
+}
+
+// parseStat parses "12 (name) S 1 …". The name can hold anything, brackets included.
+func parseStat(stat string) (pid, parent int, ok bool) {
+	first, _, _ := strings.Cut(stat, " ")
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return pid, parent, err == nil
+}
