@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubesync/kubesync/test/canary"
 	"github.com/kubesync/kubesync/test/process"
 )
 
@@ -88,6 +89,9 @@ func (s *scenario) environ(more []string) []string {
 		s.noticeSecret(name, value)
 	}
 	var list []string
+	if err := s.noticeFiles(env); err != nil {
+		s.t.Error(err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
 	}
@@ -145,6 +149,7 @@ func (s *scenario) startDaemon(args []string) error {
 		return err
 	}
 	s.daemons[name] = d
+	s.children = append(s.children, canary.Watch(d.PID))
 	return nil
 }
 
@@ -301,7 +306,13 @@ func (s *scenario) runOnce(verb string, args []string, variables ...string) erro
 	cmd.Dir, cmd.Env = s.work, s.environ(variables)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = stopTimeout
-	err = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	watch := canary.Watch(cmd.Process.Pid)
+	s.children = append(s.children, watch)
+	err = cmd.Wait()
+	watch.Stop()
 	s.print(verdict{printed: true, stdout: stdout.String(), stderr: stderr.String()})
 	s.runs++
 	for kind, text := range map[string]string{"stdout": stdout.String(), "stderr": stderr.String()} {

@@ -214,10 +214,14 @@
 // # Secrets
 //
 //	secret VALUE…
-//		registers values that must not appear anywhere. At the end of each
-//		scenario all output of kubesync and all ConfigMaps, Events, annotations
-//		and Leases of its clusters are searched for them. The passwords of
-//		gitserver and web, and of config REPOCREDS, are registered by themselves.
+//		registers values that must not appear anywhere. Registered by themselves are
+//		the passwords of gitserver and web, those in variables that config sets, the
+//		content of the files that variables such as REPOCREDS_FILE name, the tokens
+//		and keys of kubeconfigs, and what stands in the Secrets of the story's
+//		manifests. At the end of each scenario they are searched for, in many
+//		encodings: in all output of kubesync and all answers of its servers, in the
+//		ConfigMaps, Events, annotations and Leases of its clusters, in temporary
+//		files, and in the arguments and environments of whatever it has started.
 //	secret-scan
 //		does that now.
 //

@@ -100,14 +100,14 @@ func TestExpectStatus(t *testing.T) {
 
 func TestSecretsAreFound(t *testing.T) {
 	t.Parallel()
-	s := &scenario{secrets: map[string]bool{}}
+	s := &scenario{}
 	s.noticeSecret("REPOCREDS", "ada:pass word")
 	s.noticeSecret("REPO", "https://ada:in-the-url@example.com/a,https://example.com/b")
 	s.keep("abc") // too short to be searched for
 	for text, found := range map[string]bool{
 		"ada pass-word abc": false, "x pass word x": true, "pass+word": true, "cGFzcyB3b3Jk": true, "in-the-url": true,
 	} {
-		if err := s.scanText("somewhere", []byte(text)); (err != nil) != found {
+		if err := s.secrets.Search("somewhere", []byte(text)); (err != nil) != found {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

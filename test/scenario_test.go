@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubesync/kubesync/test/apiproxy"
+	"github.com/kubesync/kubesync/test/canary"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 	"github.com/kubesync/kubesync/test/port"
@@ -39,12 +40,14 @@ func TestMain(m *testing.M) {
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	programs := buildPrograms(t)
+	var suite canary.Totals
+	t.Cleanup(func() { reportSearch(t, suite.String()) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		Cmds:                commands(),
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
-		Setup:               func(env *testscript.Env) error { return setup(env, programs) },
+		Setup:               func(env *testscript.Env) error { return setup(env, programs, suite.Add) },
 		Condition: func(name string) (bool, error) {
 			if name == "race" {
 				return race, nil
@@ -52,6 +55,21 @@ func TestScenarios(t *testing.T) {
 			return false, fmt.Errorf("no such condition")
 		},
 	})
+}
+
+// searchReport is the variable that names a file for what TestScenarios has searched for
+// secrets: what a passing test logs is shown with -v alone.
+const searchReport = "SECRETS_REPORT"
+
+func reportSearch(t *testing.T, text string) {
+	t.Log(text)
+	path := os.Getenv(searchReport)
+	if path == "" {
+		return
+	}
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		t.Error(err)
+	}
 }
 
 // buildPrograms returns a directory with kubesync, as its users get it, and
@@ -94,7 +112,9 @@ type scenario struct {
 	clusters map[string]*testCluster
 	current  *testCluster
 	daemons  map[string]*daemon
-	secrets  map[string]bool
+	secrets  canary.Secrets
+	children []*canary.Children // of each daemon
+	searched func(canary.Searched)
 	runs     int // of kubesync in the foreground
 	ports    []port.Port
 	answers  int // to http
@@ -105,7 +125,7 @@ type key struct{}
 
 // setup prepares a script's environment. The script's T is a testing.TB, since
 // testscript.Run is given a testing.T.
-func setup(env *testscript.Env, programs string) error {
+func setup(env *testscript.Env, programs string, searched func(canary.Searched)) error {
 	t, ok := env.T().(testing.TB)
 	if !ok {
 		return fmt.Errorf("testscript's T has changed: %T", env.T())
@@ -116,7 +136,10 @@ func setup(env *testscript.Env, programs string) error {
 		repos:  map[string]*gitserver.Repo{}, http: map[string]*gitserver.Server{}, ssh: map[string]*gitserver.SSHServer{},
 		web: map[string]*webServer{}, proxies: map[string]*apiproxy.Proxy{}, relays: map[string]*apiproxy.Relay{},
 		webhooks: map[string]*admission{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
-		secrets: map[string]bool{},
+		searched: searched,
+	}
+	if err := s.secrets.AddManifests(env.WorkDir); err != nil {
+		return fmt.Errorf("scenario: %w", err)
 	}
 	if race { // its programs would wait a second before they exit
 		s.config["GORACE"] = "atexit_sleep_ms=50"
@@ -139,6 +162,9 @@ func (s *scenario) output() string { return filepath.Join(s.work, ".out") }
 
 // home is the home directory of everything that a script runs.
 func (s *scenario) home() string { return filepath.Join(s.work, ".home") }
+
+// temporary is where everything that a script runs has its temporary files.
+func (s *scenario) temporary() string { return filepath.Join(s.work, ".tmp") }
 
 // repoDir is where the scenario's repositories are.
 func (s *scenario) repoDir() string { return filepath.Join(s.work, ".repos") }

@@ -1,52 +1,66 @@
 package test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kubesync/kubesync/test/canary"
 )
 
-// shortestSecret is what can be searched for without finding it everywhere.
-const shortestSecret = 5
+// secretFiles are the variables of kubesync's that name a file with a secret in it.
+func secretFiles() []string {
+	return []string{"REPOCREDS_FILE", "SSH_KEY_FILE", "WEBHOOK_SECRET_FILE", "LISTEN_TOKEN_FILE", "LISTEN_TLS_KEY_FILE"}
+}
 
-// keep registers a value as secret.
+// keep registers a credential, unless it is too short to be searched for.
 func (s *scenario) keep(value string) {
-	if len(value) >= shortestSecret {
-		s.secrets[value] = true
+	if len(value) >= canary.Shortest {
+		_ = s.secrets.Add(canary.Credential, value) // it is long enough
 	}
 }
 
-// noticeSecret registers the password in a variable of kubesync's.
+// noticeSecret registers the secrets in a variable of kubesync's.
 func (s *scenario) noticeSecret(name, value string) {
-	switch name {
-	case "REPOCREDS":
+	if name == "REPOCREDS" {
 		_, password, _ := strings.Cut(value, ":")
 		s.keep(password)
-	case "REPO":
-		for _, one := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
-			if parsed, err := url.Parse(one); err == nil && parsed.User != nil {
-				password, _ := parsed.User.Password()
-				s.keep(password)
-			}
+	}
+	for _, one := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if parsed, err := url.Parse(one); err == nil && parsed.User != nil {
+			password, _ := parsed.User.Password()
+			s.keep(password)
 		}
 	}
+}
+
+// noticeFiles registers the secrets in the files that a daemon is given, as they are
+// now: scripts rotate them.
+func (s *scenario) noticeFiles(variables map[string]string) error {
+	var errs []error
+	for name, path := range variables {
+		switch {
+		case name == "KUBECONFIG":
+			// One that cannot be read is for kubesync to tell of.
+			_ = s.secrets.AddKubeconfig(path)
+		case slices.Contains(secretFiles(), name):
+			errs = append(errs, s.secrets.AddFile(path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *scenario) secret(args []string) error {
 	for _, value := range args {
-		if len(value) < shortestSecret {
-			return fmt.Errorf("a secret of less than %d characters is found everywhere", shortestSecret)
+		if err := s.secrets.Add(canary.Credential, value); err != nil {
+			return err
 		}
-		s.keep(value)
 	}
 	return nil
 }
@@ -58,35 +72,68 @@ func (s *scenario) scanAtEnd() {
 	if err := s.scan(); err != nil {
 		s.t.Error(err)
 	}
+	s.searched(s.secrets.Covered())
 }
 
 // scan returns where secrets were found.
 func (s *scenario) scan() error {
-	if len(s.secrets) == 0 {
-		return nil
-	}
-	errs := []error{s.scanOutput()}
+	errs := []error{s.scanOutput(), s.scanTemporary(), s.scanProcesses()}
 	for _, c := range s.clusters {
 		errs = append(errs, s.scanCluster(c))
 	}
 	return errors.Join(errs...)
 }
 
-// scanOutput searches what kubesync has printed.
+// scanOutput searches what kubesync has printed and answered.
 func (s *scenario) scanOutput() error {
+	return scanFiles(s.output(), func(name string, content []byte) error {
+		return s.secrets.Search("the output "+name, content)
+	})
+}
+
+// scanTemporary searches what lies in the directory for temporary files. A work tree
+// there may hold what is in git.
+func (s *scenario) scanTemporary() error {
+	return scanFiles(s.temporary(), func(name string, content []byte) error {
+		return s.secrets.Search("the temporary file "+name, content, canary.Credential)
+	})
+}
+
+// scanFiles searches the files below a directory. What goes away meanwhile is gone.
+func scanFiles(dir string, search func(name string, content []byte) error) error {
 	var errs []error
-	err := filepath.WalkDir(s.output(), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || !entry.Type().IsRegular():
 			return err
 		}
 		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		errs = append(errs, s.scanText("the output "+entry.Name(), content))
+		errs = append(errs, search(name, content))
 		return nil
 	})
 	return errors.Join(append(errs, err)...)
+}
+
+// scanProcesses searches how the processes were called that kubesync has started.
+func (s *scenario) scanProcesses() error {
+	var errs []error
+	for _, watch := range s.children {
+		for what, text := range watch.Seen() {
+			errs = append(errs, s.secrets.Search("the "+what, text, canary.Credential))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // scanCluster searches what kubesync writes into clusters besides what is in git.
@@ -105,23 +152,8 @@ func (s *scenario) scanCluster(c *testCluster) error {
 			if err != nil {
 				return fmt.Errorf("searching %s for secrets: %w", kind, err)
 			}
-			errs = append(errs, s.scanText(kind+" "+object.GetNamespace()+"/"+object.GetName(), content))
+			errs = append(errs, s.secrets.Search(kind+" "+object.GetNamespace()+"/"+object.GetName(), content))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// scanText searches for each secret as it is and in the usual encodings.
-func (s *scenario) scanText(where string, content []byte) error {
-	for _, secret := range slices.Sorted(maps.Keys(s.secrets)) {
-		for how, form := range map[string]string{
-			"as it is": secret, "in base64": base64.StdEncoding.EncodeToString([]byte(secret)), "escaped": url.QueryEscape(secret),
-		} {
-			if at := bytes.Index(content, []byte(form)); at >= 0 {
-				around := content[max(0, at-100):min(len(content), at+len(form)+100)]
-				return fmt.Errorf("%s holds a secret %s: …%s…", where, how, around)
-			}
-		}
-	}
-	return nil
 }

@@ -191,7 +191,7 @@ func (s *scenario) grant(c *testCluster, name string, who cluster.Identity, role
 		}
 	}
 	s.set("kubeconfig_"+name, who.Kubeconfig)
-	return nil
+	return s.secrets.AddKubeconfig(who.Kubeconfig)
 }
 
 func (s *scenario) gitServer(args []string) error {
