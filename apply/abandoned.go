@@ -125,8 +125,16 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {
 		return err
 	}
+	if plan.live, err = c.namespaces(ctx); err != nil {
+		return err
+	}
 	if err := s.survey(ctx, &plan); err != nil {
 		return err
+	}
+	if len(plan.unseen) > 0 {
+		if _, err := s.dismissGone(ctx, &plan); err != nil {
+			return err
+		}
 	}
 	if waits, err := s.settleOthers(ctx, &plan); err != nil || waits != "" {
 		return errors.Join(err, errorOf(waits))
@@ -156,7 +164,10 @@ func (s *Set) deleteParent(ctx context.Context, plan Plan, result Result) error 
 			left = append(left, o.problem())
 		}
 	}
-	s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", len(result.Outcomes)-len(left)).Int("left", len(left)).Msg("deleting an abandoned set")
+	if unseen := plan.unseenNamespaces(); len(unseen) > 0 {
+		left = append(left, fmt.Errorf("what it has in %s cannot be seen, for want of rights there", strings.Join(unseen, ", ")))
+	}
+	s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", result.Counts()[Pruned]).Int("left", len(left)).Msg("deleting an abandoned set")
 	if len(left) > 0 {
 		return errors.Join(left...)
 	}

@@ -2,12 +2,9 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,25 +45,6 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	return result, s.record(ctx, &plan, result, pruned)
-}
-
-// enterNamespaces gives an application repo its rights, and looks at what could
-// not be looked at without them. A RoleBinding that could not be had matters only
-// where the repo has or is to have objects.
-func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
-	bindings := s.cluster.KeepBindings(ctx)
-	if len(plan.unseen) == 0 {
-		return nil
-	}
-	if err := s.survey(ctx, plan); err != nil {
-		return err
-	}
-	if len(plan.unseen) > 0 {
-		err := fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
-			LimitedUser, strings.Join(slices.Sorted(maps.Keys(plan.unseen)), ", "), BindingName)
-		return errors.Join(err, bindings)
-	}
-	return nil
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.
@@ -184,7 +162,7 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 		data[dataPruned] = plan.Revision.Revision
 	}
 	data[dataFinished] = s.finishedNow()
-	return s.saveParent(ctx, plan, scopeOf(ids), memory{data: data, proofs: s.proven(false)})
+	return s.saveParent(ctx, plan, plan.keepUnseen(scopeOf(ids)), memory{data: data, proofs: s.proven(false)})
 }
 
 // idsOf returns the objects' identities.

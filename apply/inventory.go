@@ -38,7 +38,7 @@ func (s *Set) inventory(ctx context.Context, k *kinds, in scope) (*inventory, er
 		group.Go(func() error {
 			err := s.cluster.own.listMetadata(ctx, served.GVR, "", partOfLabel, found.visit(gk, served.GVR))
 			if apierrors.IsForbidden(err) && s.options.Tier == Application {
-				return s.inventoryByNamespace(ctx, gk, served.GVR, in.namespaces, found)
+				return s.inventoryByNamespace(ctx, gk, served.GVR, in, found)
 			}
 			return err
 		})
@@ -49,8 +49,12 @@ func (s *Set) inventory(ctx context.Context, k *kinds, in scope) (*inventory, er
 // inventoryByNamespace looks where an application repo has objects, with the
 // rights that it has there: a daemon without cluster-admin may not look at all
 // namespaces at once.
-func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr schema.GroupVersionResource, namespaces map[string]bool, found *inventory) error {
-	for ns := range namespaces {
+func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr schema.GroupVersionResource, in scope, found *inventory) error {
+	for ns := range in.namespaces {
+		if in.absent[ns] {
+			found.overlook(ns) // there are no rights either
+			continue
+		}
 		err := s.client.listMetadata(ctx, gvr, ns, partOfLabel, found.visit(gk, gvr))
 		switch {
 		case apierrors.IsForbidden(err):

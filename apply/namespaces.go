@@ -33,6 +33,12 @@ func listAllows(allowed []string, namespace string) bool {
 	return allowed == nil || slices.Contains(allowed, namespace)
 }
 
+// has tells whether there is a namespace, if only one that is being deleted.
+func (n liveNamespaces) has(name string) bool {
+	_, found := n.labels[name]
+	return found
+}
+
 // exists tells whether objects can be created in a namespace.
 func (n liveNamespaces) exists(name string) bool {
 	_, found := n.labels[name]

@@ -136,6 +136,7 @@ func (p parent) suspended() bool { return p.annotation(suspendAnnotation) == "tr
 type scope struct {
 	kinds      map[schema.GroupKind]bool
 	namespaces map[string]bool
+	absent     map[string]bool // those of the namespaces that are not there, as far as is known
 }
 
 // scopeOf returns the scope that holds all the objects.

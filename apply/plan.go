@@ -152,6 +152,12 @@ func (p Plan) scope() scope {
 	for _, ns := range p.parent.namespaces() {
 		in.namespaces[ns] = true
 	}
+	in.absent = map[string]bool{}
+	for ns := range in.namespaces {
+		if !p.live.has(ns) {
+			in.absent[ns] = true
+		}
+	}
 	return in
 }
 

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,8 +112,7 @@ func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 	}
 	known := kind.views[namespace]
 	if known != nil {
-		_, _, problem := known.State()
-		if !apierrors.IsForbidden(problem) || !again {
+		if !known.forbidden() || !again {
 			return known
 		}
 		known.stop()
@@ -210,6 +210,10 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope) (*inventory, error
 			return nil, err
 		}
 		for namespace := range in.namespaces {
+			if in.absent[namespace] {
+				found.overlook(namespace) // there are no rights either
+				continue
+			}
 			switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
 			case forbidden:
 				found.overlook(namespace)
@@ -262,7 +266,7 @@ func (t *tracker) put(id ID, live metav1.Object) {
 	}
 }
 
-// viewsWith returns the views in which an object would be.
+// viewsWith returns the views in which an object would be seen.
 func (t *tracker) viewsWith(id ID) []*view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -271,11 +275,17 @@ func (t *tracker) viewsWith(id ID) []*view {
 		return nil
 	}
 	var views []*view
-	if v := kind.views[""]; v != nil {
-		views = append(views, v)
-	}
-	if v := kind.views[id.Namespace]; v != nil && id.Namespace != "" {
-		views = append(views, v)
+	for _, namespace := range slices.Compact([]string{"", id.Namespace}) {
+		if v := kind.views[namespace]; v != nil && !v.forbidden() {
+			views = append(views, v)
+		}
 	}
 	return views
+}
+
+// forbidden tells whether nothing is seen there, because that is not allowed. What was
+// put there would stay as it is for ever, whatever becomes of the object.
+func (v *view) forbidden() bool {
+	_, _, problem := v.State()
+	return apierrors.IsForbidden(problem)
 }

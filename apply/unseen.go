@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// enterNamespaces gives an application repo its rights, and looks at what could
+// not be looked at without them. A RoleBinding that could not be had matters only
+// where the repo has or is to have objects, and may write.
+func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
+	bindings := s.cluster.KeepBindings(ctx)
+	if slices.ContainsFunc(plan.unseenNamespaces(), plan.live.has) {
+		if err := s.survey(ctx, plan); err != nil {
+			return err
+		}
+	}
+	waiting := scopeOf(slices.Collect(maps.Keys(plan.declared))).namespaces
+	if !slices.ContainsFunc(plan.unseenNamespaces(), func(ns string) bool { return plan.live.has(ns) || !waiting[ns] }) {
+		return nil // the objects that wait for these namespaces keep them in the parent
+	}
+	live, err := s.dismissGone(ctx, plan)
+	if err != nil {
+		return err
+	}
+	return s.judgeUnseen(plan, live, bindings)
+}
+
+// dismissGone takes back that a namespace could not be looked at where there is none by
+// now: nothing of the set is left in it. It lists the namespaces anew, since a list from
+// before the look would prove nothing.
+func (s *Set) dismissGone(ctx context.Context, plan *Plan) (liveNamespaces, error) {
+	live, err := s.cluster.listNamespaces(ctx)
+	if err != nil {
+		return live, fmt.Errorf("look for the namespaces that could not be looked at: %w", err)
+	}
+	maps.DeleteFunc(plan.unseen, func(ns string, _ bool) bool { return !live.has(ns) })
+	return live, nil
+}
+
+// judgeUnseen says what is wrong if a repo cannot see what it has in some namespaces: where
+// it may write, that is an error; where it may not any more, what it has there stays.
+func (s *Set) judgeUnseen(plan *Plan, live liveNamespaces, bindings error) error {
+	mayWrite := s.cluster.namespacesFor([]ListedRepo{{Namespaces: s.options.Namespaces}}, live)
+	var lacking, closed []string
+	for _, ns := range plan.unseenNamespaces() {
+		switch {
+		case mayWrite[ns]:
+			lacking = append(lacking, ns)
+		case live.exists(ns):
+			closed = append(closed, ns)
+		}
+	}
+	if len(lacking) > 0 {
+		err := fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
+			LimitedUser, strings.Join(lacking, ", "), BindingName)
+		return errors.Join(err, bindings)
+	}
+	if len(closed) > 0 {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("what the repo has in %s cannot be seen and stays as it is, since it may not write there any more",
+			strings.Join(closed, ", ")))
+	}
+	return nil
+}
+
+// unseenNamespaces returns those that could not be looked at, in order.
+func (p Plan) unseenNamespaces() []string { return slices.Sorted(maps.Keys(p.unseen)) }
+
+// keepUnseen adds to a scope the namespaces that could not be looked at, and the kinds
+// that the set may have there: the parent must not forget them.
+func (p Plan) keepUnseen(is scope) scope {
+	if len(p.unseen) > 0 {
+		maps.Copy(is.namespaces, p.unseen)
+		maps.Copy(is.kinds, p.parent.kinds())
+	}
+	return is
+}
