@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
 )
 
@@ -20,7 +21,7 @@ import (
 const BindingName = "kubesync"
 
 // bindingWriterLabel marks a RoleBinding as ours to take away, and names the
-// Lease of the daemon that may: several daemons can serve one cluster.
+// daemon that may: several can serve one cluster.
 const bindingWriterLabel = "kubesync.io/writer"
 
 // bindingWait bounds how long to wait until the authorizer has seen a new binding.
@@ -59,11 +60,21 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 			delete(wanted, ns)
 			problems = append(problems, fmt.Errorf("RoleBinding %s/%s is not kubesync's, it grants %s %s: application repos have no rights in namespace %s until it is gone",
 				ns, BindingName, binding.RoleRef.Kind, binding.RoleRef.Name, ns))
-		case !wanted[ns] && binding.Labels[bindingWriterLabel] == c.options.Writer && listAllows(c.options.Namespaces, ns):
+		case !wanted[ns] && binding.Labels[bindingWriterLabel] == c.bindingWriter() && listAllows(c.options.Namespaces, ns):
 			problems = append(problems, c.removeBinding(ctx, binding))
 		}
 	}
 	return errors.Join(append(problems, c.addBindings(ctx, wanted))...)
+}
+
+// bindingWriter names this daemon in bindingWriterLabel: by its Lease and the namespace of
+// that, since daemons that are not told otherwise have Leases of the same name.
+func (c *Cluster) bindingWriter() string {
+	name := c.options.OwnNamespace + "." + c.options.Writer
+	if len(name) <= validation.LabelValueMaxLength {
+		return name
+	}
+	return digestOf([]byte(name)).String()
 }
 
 // presentBindings returns the RoleBindings that there are.
@@ -114,7 +125,7 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 	var last string
 	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
 		binding := rbacapply.RoleBinding(BindingName, ns).
-			WithLabels(map[string]string{bindingWriterLabel: c.options.Writer, "app.kubernetes.io/managed-by": FieldManager}).
+			WithLabels(map[string]string{bindingWriterLabel: c.bindingWriter(), "app.kubernetes.io/managed-by": FieldManager}).
 			WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("admin")).
 			WithSubjects(rbacapply.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(LimitedUser))
 		added, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
