@@ -5,12 +5,14 @@ RACE      =
 TESTFLAGS =
 # make demo KEEP=1 leaves the demo running.
 KEEP      =
+# make soak SOAK=20m
+SOAK      = 1h
 # make image VERSION=1.2.3 IMAGE=registry/name
 IMAGE     = kubesync/kubesync
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILDER   = docker
 
-.PHONY: help build test e2e demo bench crash lint verify update image image-test clean
+.PHONY: help build test e2e demo bench crash soak lint verify update image image-test clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +36,9 @@ bench: ## measure everything, half an hour, and rewrite test/bench/RESULTS.md
 
 crash: ## kill it and lie to it at every request, for hours, and rewrite test/crash/RESULTS.md
 	@scripts/crash -out test/crash/RESULTS.md
+
+soak: ## walk at random for an hour with one daemon, which must not grow (SOAK=20m)
+	@scripts/model -soak $(SOAK) -out test/model/RESULTS.md
 
 lint: ## run the pinned linter, go vet included
 	@scripts/lint/run

@@ -1,0 +1,206 @@
+package main
+
+import "slices"
+
+// Why a commit cannot be loaded.
+const (
+	brokenYAML     = "no YAML"
+	brokenNameless = "an object without a name"
+	brokenTwice    = "an object that stands twice"
+	brokenRefused  = "an object that the tier forbids"
+)
+
+// act takes a step in the model.
+func (w *world) act(s step) {
+	r, o := w.repo(s.repo), w.live[s.id]
+	if o != nil && r == nil && o.owner != "" {
+		w.handle(s, w.repo(o.owner), o)
+		return
+	}
+	switch s.op {
+	case opPush, opForce, opRevert:
+		w.commit(r, s)
+	case opDropBranch:
+		r.gone = true
+		w.burst.broke = w.burst.broke || r.listed
+		w.touch(r, true)
+	case opMove:
+		to := w.repo(s.to)
+		e := r.head().tree[s.id]
+		w.commit(r, step{op: opPush, edits: []edit{{id: s.id, gone: true}}})
+		w.commit(to, step{op: opPush, edits: []edit{{id: s.id, entry: e}}})
+		o.fussy = true
+	case opStranger:
+		w.live[s.id] = &object{fresh: true, label: s.repo, hand: s.number == 0, csa: s.number == 1}
+	case opStrangerLabel:
+		o.label = s.repo
+	case opStrangerEdit:
+		o.hand = true
+	case opStrangerDelete:
+		delete(w.live, s.id)
+	default:
+		w.disturb(s, r)
+	}
+}
+
+// handle takes a step that somebody does to an object of a repo.
+func (w *world) handle(s step, r *repo, o *object) {
+	_, declared := r.head().tree[s.id]
+	switch s.op {
+	case opSpoil, opConflict:
+		o.dirty = true
+		o.spoilt++
+		if s.op == opConflict {
+			o.other = true
+		}
+	case opClientSide:
+		o.dirty, o.csa = true, true
+		o.spoilt++
+	case opAnnotate:
+		o.hand = true
+	case opServerSide:
+		o.other = true
+	case opDelete:
+		w.delete(s.id, o)
+	case opUnlabel:
+		o.fussy = true
+		o.spoilt++
+		if !declared {
+			o.owner = ""
+		}
+	case opRelabel:
+		o.fussy = true
+		o.spoilt++
+	case opAlienate:
+		o.fussy, o.alien = true, true
+	case opReclaim:
+		o.fussy, o.alien = true, false
+		o.spoilt++
+		if !declared {
+			o.owner = ""
+		}
+	case opSuspend:
+		o.fussy, o.suspended = true, true
+	case opUnsuspend:
+		o.fussy, o.suspended = true, false
+		o.spoilt++
+	case opKeep, opUnkeep:
+		o.fussy, o.kept = true, s.op == opKeep
+	}
+	if o.fussy && s.op != opRelabel || !declared {
+		w.touch(r, false)
+	}
+}
+
+// disturb takes a step that changes no object.
+func (w *world) disturb(s step, r *repo) {
+	switch s.op {
+	case opApprove:
+		r.approved = r.at()
+		w.touch(r, false)
+	case opSuspendRepo, opUnsuspendRepo:
+		r.suspended = s.op == opSuspendRepo
+		w.touch(r, true)
+	case opUnlist, opList:
+		r.listed, r.claimed = s.op == opList, false
+		w.touch(r, true)
+	case opPruneOff, opPruneOn:
+		r.prune = s.op == opPruneOn
+		w.touch(r, false)
+	case opBreakList, opMendList:
+		w.listBroken = s.op == opBreakList
+	case opStandby, opNoStandby:
+		w.standby = s.op == opStandby
+		w.burst.restarts++
+	case opTakeover, opRelease:
+		w.standby = false
+		w.burst.slow++
+		w.restart()
+	case opRestart, opKill:
+		w.restart()
+	case opAPIOutage, opAPIFaults, opAPICut:
+		w.burst.apiOutage = true
+		w.forgetBad()
+	case opGitOutage:
+		w.burst.gitOutage = true
+	}
+}
+
+// restart is what a new process knows.
+func (w *world) restart() {
+	w.burst.restarts++
+	w.forgetBad()
+}
+
+// forgetBad lets go of what cannot be loaded.
+func (w *world) forgetBad() {
+	for _, r := range w.repos {
+		if r.bad() {
+			r.claimed = false
+		}
+	}
+}
+
+// touch notes that a repo changed. A sealed one's objects are let be.
+func (w *world) touch(r *repo, sealed bool) {
+	w.burst.touched[r.name] = true
+	w.burst.sealed[r.name] = w.burst.sealed[r.name] || sealed
+}
+
+// commit makes a commit, or goes back to one.
+func (w *world) commit(r *repo, s step) {
+	before := r.declares()
+	next, _ := w.nextCommit(r, s)
+	if s.op == opForce {
+		r.line = slices.Clone(r.line[:len(r.line)-s.number])
+	} else {
+		r.commits = append(r.commits, next)
+		r.line = append(slices.Clone(r.line), len(r.commits)-1)
+	}
+	wasBad := r.bad()
+	r.gone = false
+	w.touch(r, wasBad || next.broken != "")
+	if next.broken != "" {
+		w.burst.broke = w.burst.broke || r.listed
+	}
+	for i := range before {
+		if _, stays := next.tree[i]; !stays {
+			w.burst.removed = true
+			if o := w.live[i]; o != nil {
+				o.spoilt = 0
+			}
+		}
+	}
+}
+
+// declares returns what a repo declares, or has declared when it was synced.
+func (r *repo) declares() tree {
+	all := tree{}
+	for i, e := range r.head().tree {
+		all[i] = e
+	}
+	if r.synced >= 0 {
+		for i, e := range r.commits[r.synced].tree {
+			all[i] = e
+		}
+	}
+	return all
+}
+
+// delete deletes an object by hand, and what goes with it.
+func (w *world) delete(i id, o *object) {
+	o.deleted = true
+	o.spoilt++
+	if !i.foundation() {
+		return
+	}
+	w.burst.slow++
+	for other, o := range w.live {
+		if slices.Contains(other.needs(), i) {
+			o.deleted = true
+		}
+	}
+	for _, r := range w.repos {
+		w.touch(r, false)
+	}
+}

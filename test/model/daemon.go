@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubesync/kubesync/test/process"
+)
+
+// daemon is a kubesync that runs.
+type daemon struct {
+	*process.Process
+	dir    string
+	client *http.Client // of its API
+}
+
+// startDaemon starts a kubesync with an environment of its own.
+func startDaemon(program, dir string, variables map[string]string) (*daemon, error) {
+	temp := filepath.Join(dir, "tmp")
+	if err := os.MkdirAll(temp, 0o755); err != nil {
+		return nil, fmt.Errorf("directory of a daemon: %w", err)
+	}
+	socket := filepath.Join(dir, "listen.sock")
+	spec := process.Spec{Program: program, Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "log")}
+	spec.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temp, "GORACE=atexit_sleep_ms=0",
+		"LOG_FORMAT=json", "LISTEN=unix:" + socket, "PROBE_LISTEN=off",
+	}
+	for name, value := range variables {
+		spec.Env = append(spec.Env, name+"="+value)
+	}
+	started, err := process.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	return &daemon{Process: started, dir: dir, client: &http.Client{
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second,
+	}}, nil
+}
+
+// stop stops the daemon as an orchestrator does.
+func (d *daemon) stop(ctx context.Context) error {
+	if err := d.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(20 * time.Second):
+		return errors.New("kubesync does not stop within 20 s")
+	case <-d.Done():
+		if d.Err() != nil {
+			return d.Exited()
+		}
+		return nil
+	}
+}
+
+// get returns what the daemon answers.
+func (d *daemon) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://kubesync"+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask kubesync: %w", err)
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask kubesync: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("ask kubesync: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ask kubesync for %s: %s: %s", path, response.Status, body)
+	}
+	return body, nil
+}
+
+// overview is what of the status counts here.
+type overview struct {
+	Writing   bool      `json:"writing"`
+	Stale     *struct{} `json:"stale"`
+	ListError *struct{} `json:"listError"`
+	Abandoned []struct {
+		Repo string `json:"repo"`
+	} `json:"abandoned"`
+	Repos []told `json:"repos"`
+}
+
+// told is what the status says of a repo.
+type told struct {
+	Name      string         `json:"name"`
+	State     string         `json:"state"`
+	Revision  *revision      `json:"revision"`
+	Applied   *revision      `json:"applied"`
+	Phase     *struct{}      `json:"phase"`
+	Objects   map[string]int `json:"objects"`
+	LastSync  time.Time      `json:"lastSync"`
+	Error     string         `json:"error"`
+	PruneHeld string         `json:"pruneHeld"`
+	Approve   string         `json:"approveCommand"`
+	Waits     string         `json:"waits"`
+}
+
+type revision struct {
+	ID string `json:"id"`
+}
+
+func (d *daemon) overview(ctx context.Context) (overview, error) {
+	body, err := d.get(ctx, "/api/v1/repos")
+	if err != nil {
+		return overview{}, err
+	}
+	var o overview
+	if err := json.Unmarshal(body, &o); err != nil {
+		return overview{}, fmt.Errorf("the status of kubesync: %w", err)
+	}
+	return o, nil
+}
+
+// mistakes returns what in a daemon's log no walk may cause.
+func (d *daemon) mistakes() (string, error) {
+	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
+	if err != nil {
+		return "", fmt.Errorf("log of kubesync: %w", err)
+	}
+	bad := regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|made a mistake`)
+	at := bad.FindIndex(log)
+	if at == nil {
+		return "", nil
+	}
+	end := log[at[0]:min(len(log), at[0]+6000)]
+	start := strings.LastIndex(string(log[:at[0]]), "\n") + 1
+	return string(log[start:at[0]]) + string(end), nil
+}

@@ -1,0 +1,157 @@
+package main
+
+// settle is the model's one rule: what is live when the daemon has done all that it
+// can. It is called at each quiet point.
+func (w *world) settle() {
+	for _, r := range w.repos {
+		r.expect = expectation{}
+		if r.listed && !r.bad() {
+			r.claimed = true
+			if !r.suspended {
+				r.synced = r.at()
+			}
+		}
+	}
+	for _, foundations := range []bool{true, false} {
+		for _, r := range w.repos {
+			w.write(r, foundations)
+		}
+	}
+	w.forget()
+	for _, r := range w.repos {
+		w.prune(r)
+		r.sumUp()
+	}
+}
+
+// write makes a repo's objects what is in force, those that others need first.
+func (w *world) write(r *repo, foundations bool) {
+	for i, e := range r.inForce() {
+		o := w.live[i]
+		switch {
+		case i.foundation() != foundations:
+		case r.bad() && (o == nil || o.owner != r.name || e.invalid || o.alien || o.suspended && !o.deleted):
+			// Only what was applied before it became bad is put back.
+		case w.homeless(i):
+			r.expect.parked++
+		case o != nil && o.alien && !o.deleted:
+			r.expect.wrong++
+			o.loose = true
+		case e.invalid:
+			r.expect.wrong++
+			if o != nil && o.owner == r.name {
+				o.loose = true
+			}
+		case o != nil && o.suspended && !o.deleted:
+			// Nobody writes it until a person lets go of it.
+		case o == nil:
+			w.live[i] = &object{owner: r.name, entry: e, applied: true, fresh: true}
+		case o.deleted:
+			w.live[i] = &object{owner: r.name, entry: e, applied: true, fresh: true, spoilt: o.spoilt}
+		default:
+			o.owner, o.entry, o.applied, o.label = r.name, e, true, ""
+			o.csa = false // client-side apply is taken over, and git does not declare it
+			o.fresh = o.fresh || o.maybe
+			o.dirty, o.loose, o.maybe = false, false, false
+		}
+	}
+}
+
+// homeless tells whether an object has to wait for its Namespace or CRD.
+func (w *world) homeless(i id) bool {
+	for _, needed := range i.needs() {
+		if !w.there(needed) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget settles what somebody did to objects that nobody has put back.
+func (w *world) forget() {
+	for i, o := range w.live {
+		owner := w.repo(o.owner)
+		switch {
+		case o.deleted && owner != nil && owner.listed && owner.bad():
+			o.maybe, o.fresh = true, true // whether the daemon still knew it is not for the model to say
+		case o.deleted:
+			delete(w.live, i)
+		case o.dirty && owner != nil:
+			o.loose = true
+		}
+	}
+}
+
+// prune takes away what left a repo, as far as the rules allow.
+func (w *world) prune(r *repo) {
+	left := w.leftovers(r)
+	r.expect.blocked = len(left)
+	if !r.listed || r.bad() || r.suspended {
+		r.expect.blocked = -1
+		return
+	}
+	if r.expect.waits = len(left) > 0 && w.anyBad(); r.expect.waits {
+		return
+	}
+	var candidates []id
+	for _, i := range left {
+		if o := w.live[i]; r.prune && !o.suspended && !o.kept && !o.entry.keep {
+			candidates = append(candidates, i)
+		}
+	}
+	approved := r.approved == r.at() || r.head().trailer && r.pruned != r.at()
+	if r.expect.held = len(candidates) > 0 && !approved && r.holds(len(candidates)); r.expect.held {
+		return
+	}
+	remains := false
+	for _, foundations := range []bool{false, true} {
+		for _, i := range candidates {
+			if i.foundation() != foundations {
+				continue
+			}
+			if i.kind == volumeClaim && !approved || foundations && w.inUse(i) {
+				remains = true
+				continue
+			}
+			delete(w.live, i)
+			r.expect.blocked--
+		}
+	}
+	if !remains {
+		r.pruned = r.at()
+		if r.approved == r.at() {
+			r.approved = -1
+		}
+	}
+}
+
+// holds tells whether a prune of so many objects needs a person's approval.
+func (r *repo) holds(candidates int) bool {
+	return r.expect.parked > 0 || r.expect.wrong > 0 || len(r.head().tree) == 0 || candidates > pruneLimit
+}
+
+// inUse tells whether something lives in a Namespace, or of a CRD.
+func (w *world) inUse(foundation id) bool {
+	for i := range w.live {
+		for _, needed := range i.needs() {
+			if needed == foundation {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sumUp says what the status has to say.
+func (r *repo) sumUp() {
+	switch {
+	case r.bad():
+		r.expect.state = stateFailed
+	case r.suspended:
+		r.expect.state = stateSuspended
+	case r.expect.parked > 0 || r.expect.wrong > 0:
+		r.expect.state = stateIncomplete
+	default:
+		r.expect.state = stateSynced
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What is flat: the median of the last quarter of a soak against that of the first.
+const (
+	flatMemoryShare = 0.15
+	flatMemoryBytes = 4 << 20
+	flatGoroutines  = 10
+	flatDescriptors = 10
+	flatTempFiles   = 0
+)
+
+// sample is what a daemon holds at a quiet point.
+type sample struct {
+	at                                 time.Duration // since the soak began
+	memory                             float64       // RssAnon, in bytes
+	goroutines, descriptors, tempFiles float64
+}
+
+// soak walks on with one daemon for as long as was asked for, others beside it, and
+// tells whether it has grown.
+func (s *site) soak(ctx context.Context, chosen settings) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	began := time.Now()
+	var beside sync.WaitGroup
+	var others stats
+	var othersErr error
+	chosen.budget = chosen.soak
+	if chosen.parallel--; chosen.parallel > 0 {
+		beside.Go(func() {
+			others, othersErr = s.crew(ctx, chosen, []task{{seed: chosen.seed + 1, steps: chosen.steps}})
+			if othersErr != nil {
+				cancel(errors.New("another walk failed"))
+			}
+		})
+	}
+	samples, own, err := s.longWalk(ctx, chosen, began)
+	if err != nil {
+		cancel(errors.New("the long walk failed"))
+	}
+	beside.Wait()
+	if err := errors.Join(err, othersErr); err != nil {
+		return err
+	}
+	machine := describeMachine(ctx)
+	var results bytes.Buffer
+	grown := writeSoak(&results, machine, chosen, samples, own, others)
+	s.say("\n%s", results.String())
+	if chosen.out != "" {
+		if err := os.WriteFile(chosen.out, results.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+	}
+	return grown
+}
+
+// steady are the steps that leave the daemon running.
+func steady() []op {
+	return slices.DeleteFunc(weights(), func(o op) bool {
+		return slices.Contains([]op{opRestart, opKill, opStandby, opNoStandby, opTakeover, opRelease}, o)
+	})
+}
+
+// tellEvery is how often a soak says how far it is.
+const tellEvery = 3 * time.Minute
+
+// longWalk walks until the time is over, and returns what was sampled.
+func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) ([]sample, stats, error) {
+	w, err := s.newWalk(ctx, chosen.seed)
+	if err != nil {
+		return nil, stats{}, err
+	}
+	defer w.close()
+	var samples []sample
+	told := time.Now()
+	w.samples = func(ctx context.Context, d *daemon) error {
+		one, err := d.sample(ctx, time.Since(began))
+		if err != nil {
+			return err
+		}
+		samples = append(samples, one)
+		w.git.Log.Reset() // it would keep every request
+		if time.Since(told) > tellEvery {
+			told = time.Now()
+			s.say("soak: %s, %d quiet points; %s", one.at.Round(time.Second), w.stats.quiets, one)
+		}
+		return nil
+	}
+	p := newPlanner(chosen.seed, steady())
+	fail := func(err error) ([]sample, stats, error) {
+		w.taken = w.taken[max(0, len(w.taken)-400):]
+		return samples, w.stats, w.report(task{seed: chosen.seed, steps: chosen.steps}, chosen, err)
+	}
+	if err := w.start(); err != nil {
+		return fail(err)
+	}
+	number := 0
+	for steps := p.first(); ; steps = p.next() {
+		for _, next := range steps {
+			if err := w.take(ctx, number, next); err != nil {
+				return fail(err)
+			}
+			number++
+		}
+		if steps[len(steps)-1].op == opQuiet && time.Since(began) > chosen.soak {
+			break
+		}
+	}
+	if err := w.finish(ctx); err != nil {
+		return fail(err)
+	}
+	return samples, w.stats, nil
+}
+
+// sample looks at the daemon.
+func (d *daemon) sample(ctx context.Context, at time.Duration) (sample, error) {
+	s := sample{at: at}
+	proc := fmt.Sprintf("/proc/%d/", d.PID)
+	memory, err := strconv.Atoi(strings.TrimSuffix(field(proc+"status", "RssAnon"), " kB"))
+	if err != nil {
+		return s, fmt.Errorf("memory of kubesync: %w", err)
+	}
+	s.memory = float64(memory) * 1024
+	open, err := os.ReadDir(proc + "fd")
+	if err != nil {
+		return s, fmt.Errorf("file descriptors of kubesync: %w", err)
+	}
+	s.descriptors = float64(len(open))
+	err = filepath.WalkDir(filepath.Join(d.dir, "tmp"), func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			s.tempFiles++
+		}
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("temporary files of kubesync: %w", err)
+	}
+	metrics, err := d.get(ctx, "/metrics")
+	if err != nil {
+		return s, err
+	}
+	for line := range strings.Lines(string(metrics)) {
+		if value, found := strings.CutPrefix(line, "go_goroutines "); found {
+			s.goroutines, err = strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return s, err
+		}
+	}
+	return s, errors.New("the metrics of kubesync do not tell how many goroutines there are")
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%.1f MB, %.0f goroutines, %.0f file descriptors, %.0f temporary files", s.memory/(1<<20), s.goroutines, s.descriptors, s.tempFiles)
+}
+
+// medians sums samples up.
+func medians(samples []sample) sample {
+	median := func(of func(sample) float64) float64 {
+		values := make([]float64, len(samples))
+		for n, s := range samples {
+			values[n] = of(s)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return sample{
+		at:          samples[len(samples)-1].at,
+		memory:      median(func(s sample) float64 { return s.memory }),
+		goroutines:  median(func(s sample) float64 { return s.goroutines }),
+		descriptors: median(func(s sample) float64 { return s.descriptors }),
+		tempFiles:   median(func(s sample) float64 { return s.tempFiles }),
+	}
+}
+
+// between returns the samples of a part of the time.
+func between(samples []sample, from, to float64) []sample {
+	end := samples[len(samples)-1].at.Seconds()
+	return slices.DeleteFunc(slices.Clone(samples), func(s sample) bool {
+		return s.at.Seconds() < from*end || s.at.Seconds() > to*end
+	})
+}
+
+// grown returns in what a daemon has grown from the first quarter to the last; nil if
+// all is flat.
+func grown(samples []sample) error {
+	first, last := between(samples, 0, 0.25), between(samples, 0.75, 1)
+	if len(first) < 3 || len(last) < 3 {
+		return fmt.Errorf("too few quiet points to tell: %d in the first quarter, %d in the last", len(first), len(last))
+	}
+	a, b := medians(first), medians(last)
+	var problems []error
+	flat := func(what string, before, after, margin float64) {
+		if after > before+margin {
+			problems = append(problems, fmt.Errorf("%s grew from %.0f to %.0f", what, before, after))
+		}
+	}
+	flat("memory", a.memory, b.memory, flatMemoryShare*a.memory+flatMemoryBytes)
+	flat("the number of goroutines", a.goroutines, b.goroutines, flatGoroutines)
+	flat("the number of file descriptors", a.descriptors, b.descriptors, flatDescriptors)
+	flat("the number of temporary files", a.tempFiles, b.tempFiles, flatTempFiles)
+	return errors.Join(problems...)
+}
+
+// soakRows is how many rows the table of a soak has.
+const soakRows = 12
+
+// writeSoak writes what a soak found, and returns in what the daemon has grown.
+func writeSoak(out io.Writer, machine string, chosen settings, samples []sample, own, others stats) error {
+	err := grown(samples)
+	verdict := "flat"
+	if err != nil {
+		verdict = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	fmt.Fprintf(out, "# A soak of %s\n\nWritten by `make soak`; package test/model tells what it does and what is flat.\n\n", chosen.soak)
+	fmt.Fprintf(out, "%s\n\n", machine)
+	fmt.Fprintf(out, "- the daemon: **%s**\n", verdict)
+	fmt.Fprintf(out, "- its walk (seed %d): %s\n- beside it (seeds from %d): %s\n- invariants broken: 0\n\n", chosen.seed, own, chosen.seed+1, others)
+	fmt.Fprintf(out, "Medians of each part of the time:\n\n| until | quiet points | RssAnon | goroutines | file descriptors | temporary files |\n|---|---|---|---|---|---|\n")
+	for row := range soakRows {
+		part := between(samples, float64(row)/soakRows, float64(row+1)/soakRows)
+		if len(part) == 0 {
+			continue
+		}
+		m := medians(part)
+		fmt.Fprintf(out, "| %s | %d | %.1f MB | %.0f | %.0f | %.0f |\n", m.at.Round(time.Second), len(part), m.memory/(1<<20), m.goroutines, m.descriptors, m.tempFiles)
+	}
+	return err
+}
