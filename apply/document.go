@@ -13,7 +13,11 @@ import (
 // manifestFile is what one file holds. Its origins have lines only: the same
 // content may stand under several paths.
 type manifestFile struct {
-	limits   limits.Limits
+	limits limits.Limits
+	// size is how many bytes it has, documents how many of them.
+	size      int64
+	documents int
+
 	objects  []Object
 	skipped  []Problem
 	problems []Problem
@@ -35,7 +39,7 @@ const byteOrderMark = "\ufeff"
 // parseManifest reads all documents of a file. What is wrong with one does not
 // hide the others.
 func parseManifest(data []byte, bounds limits.Limits) *manifestFile {
-	file := &manifestFile{limits: bounds}
+	file := &manifestFile{limits: bounds, size: int64(len(data))}
 	if bytes.HasPrefix(data, []byte(lfsPointer)) {
 		file.problem(1, "this is a Git LFS pointer, not the manifest: kubesync fetches no LFS objects, commit the file itself")
 		return file
@@ -46,7 +50,12 @@ func parseManifest(data []byte, bounds limits.Limits) *manifestFile {
 	}
 	data = normalizeLines(data)
 	for _, doc := range file.split(data) {
-		file.parse(doc)
+		if file.hopeless() {
+			break
+		}
+		if file.affordable(doc) {
+			file.parse(doc)
+		}
 	}
 	file.clampLines(lineAt(data, len(data)))
 	return file
@@ -108,12 +117,12 @@ func (f *manifestFile) split(data []byte) []document {
 	var docs []document
 	start, startLine, line := 0, 1, 0
 	cut := func(end, next int) {
-		if doc, ok := trimComments(document{data[start:end], startLine}); ok {
+		if doc, ok := trimComments(document{data[start:end], startLine}); ok && f.count(1, startLine) {
 			docs = append(docs, doc)
 		}
 		start, startLine = next, line+1
 	}
-	for offset := 0; offset < len(data); {
+	for offset := 0; offset < len(data) && !f.hopeless(); {
 		line++
 		next := len(data)
 		if length := bytes.IndexByte(data[offset:], '\n'); length >= 0 {
@@ -173,6 +182,9 @@ func (f *manifestFile) parse(doc document) {
 
 // add sorts what a document holds: an object, a list of objects, or neither.
 func (f *manifestFile) add(value any, at place) {
+	if !f.shallow(value, at.line) {
+		return
+	}
 	switch v := value.(type) {
 	case nil:
 	case map[string]any:
@@ -229,7 +241,13 @@ func (f *manifestFile) addObject(object map[string]any, at place) {
 // addItems takes over the items of a list, at their own lines.
 func (f *manifestFile) addItems(list map[string]any, items []any, at place) {
 	kind, _ := list["kind"].(string)
+	if !f.count(len(items), at.line) {
+		return
+	}
 	for i, item := range items {
+		if f.hopeless() {
+			return
+		}
 		itemAt := at.item(i)
 		object, ok := item.(map[string]any)
 		if !ok {

@@ -32,6 +32,7 @@ type Loaded struct {
 	Objects []Object
 	// Skipped says which documents are no Kubernetes object and were left out.
 	Skipped []Problem
+	unnamed int // documents that the last of Skipped stands for
 }
 
 // Load reads every file of files as YAML or JSON manifests, whatever its name.
@@ -48,6 +49,7 @@ func (l *Loader) Load(files fs.FS) (Loaded, error) {
 	before := l.parsed
 	l.parsed = make(map[string]*manifestFile, len(found))
 	var loaded Loaded
+	var total cost
 	for _, at := range found {
 		path := at.path
 		file, err := l.read(files, at, before)
@@ -55,14 +57,43 @@ func (l *Loader) Load(files fs.FS) (Loaded, error) {
 			problems = append(problems, unreadable(path, err))
 			continue
 		}
+		if err := total.add(file, l.limits); err != nil {
+			problems = append(problems, Problem{Origin: Origin{File: path}, Text: err.Error(), Err: err})
+			break
+		}
 		for _, o := range file.objects {
 			o.Origin.File = path
 			loaded.Objects = append(loaded.Objects, o)
 		}
-		loaded.Skipped = append(loaded.Skipped, inFile(path, file.skipped)...)
+		loaded.skip(inFile(path, file.skipped))
 		problems = append(problems, inFile(path, file.problems)...)
 	}
 	return loaded, problems.asError()
+}
+
+// skip notes documents that are left out. Of many only the first are named.
+func (l *Loaded) skip(skipped []Problem) {
+	for _, p := range skipped {
+		if l.unnamed > 0 || len(l.Skipped) == maxSkipped {
+			l.unnamed++
+			l.Skipped = l.Skipped[:maxSkipped]
+			p = Problem{Text: fmt.Sprintf("%d more documents are no Kubernetes objects, and skipped", l.unnamed)}
+		}
+		l.Skipped = append(l.Skipped, p)
+	}
+}
+
+// cost is what the manifests of a revision come to.
+type cost struct{ size, documents int64 }
+
+// add adds a file. The error tells the limit that this exceeds.
+func (c *cost) add(file *manifestFile, bounds limits.Limits) error {
+	c.size += file.size
+	c.documents += int64(file.documents)
+	return cmp.Or(
+		bounds.Check(limits.Manifests, "there are too many manifests", c.size),
+		bounds.Check(limits.Documents, "there are too many documents", c.documents),
+	)
 }
 
 // read returns what one file holds, from memory if its content is known.
@@ -74,6 +105,9 @@ func (l *Loader) read(files fs.FS, at manifestAt, before map[string]*manifestFil
 	}
 	data, err := fs.ReadFile(files, at.path)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.limits.Check(limits.File, "it is too large", int64(len(data))); err != nil {
 		return nil, err
 	}
 	if key == "" {
@@ -152,7 +186,11 @@ func (p Problems) asError() error {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Origin.File, b.Origin.File), cmp.Compare(a.Origin.Line, b.Origin.Line))
 	})
-	return slices.CompactFunc(p, func(a, b Problem) bool { return a.String() == b.String() })
+	p = slices.CompactFunc(p, func(a, b Problem) bool { return a.String() == b.String() })
+	if more := len(p) - maxProblems; more > 0 {
+		p = append(p[:maxProblems:maxProblems], Problem{Text: fmt.Sprintf("at least %d more problems, which are told when these are solved", more)})
+	}
+	return p
 }
 
 // JoinProblems makes one report of several: what Load found and what Check

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -143,7 +145,18 @@ func (p Problem) String() string {
 	if p.Object != "" {
 		parts = append(parts, p.Object)
 	}
-	return strings.Join(append(parts, p.Text), ": ")
+	return printable(strings.Join(append(parts, p.Text), ": "))
+}
+
+// printable makes a text of which a repository has written parts fit for a log and a
+// terminal: other control characters than line breaks are replaced.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == utf8.RuneError || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 // Problems is an error that reports everything found wrong in one go.

@@ -19,7 +19,13 @@ import (
 // parseJSON reads values of JSON text; failed tells what follows them and could
 // not be read, if anything.
 func (f *manifestFile) parseJSON(values []document, failed *Problem) {
+	if !f.count(len(values)-1, values[0].line) {
+		return
+	}
 	for _, doc := range values {
+		if f.hopeless() {
+			return
+		}
 		var value any
 		strict, err := kjson.UnmarshalStrict(doc.text, &value, kjson.DisallowDuplicateFields)
 		if err != nil {

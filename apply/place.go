@@ -97,7 +97,7 @@ func expansion(node *yaml.Node, limit int, known map[*yaml.Node]int) int {
 	if size, ok := known[node]; ok {
 		return size
 	}
-	const perNode = 16
+	const perNode = 128 // when it is parsed
 	size := perNode + len(node.Value)
 	known[node] = limit // an anchor that contains itself has no end
 	if node.Kind == yaml.AliasNode {
@@ -209,10 +209,10 @@ func (w *jsonWalk) nextLine() int {
 // The problem tells why it went no further; nil if it came to the end.
 func splitJSON(doc document) ([]document, *Problem) {
 	var values []document
-	decoder := json.NewDecoder(bytes.NewReader(doc.text))
+	decoder, at := json.NewDecoder(bytes.NewReader(doc.text)), lineCounter{text: doc.text, line: doc.line}
 	for {
 		from := int(decoder.InputOffset())
-		rest, more := trimComments(document{doc.text[from:], doc.line + lineAt(doc.text, from) - 1})
+		rest, more := trimComments(document{doc.text[from:], at.at(from)})
 		if !more {
 			return values, nil
 		}

@@ -9,10 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // wanted is what shall be at a path: a directory, a file, a symlink, or a
@@ -21,7 +24,7 @@ type wanted struct {
 	mode filemode.FileMode
 	hash plumbing.Hash // of a file's content or a symlink's target; a submodule's commit
 	// read returns the content of a file, the target of a symlink.
-	read func() (io.Reader, error)
+	read func() (io.ReadCloser, error)
 	// list returns what shall be in a directory, and nothing else shall.
 	list func() (map[string]wanted, error)
 }
@@ -43,14 +46,26 @@ func wantedTree(from objects, tree plumbing.Hash) wanted {
 			case filemode.Submodule:
 				list[e.Name] = wanted{mode: e.Mode, hash: e.Hash, list: noFiles}
 			default:
-				list[e.Name] = wanted{mode: e.Mode, hash: e.Hash, read: func() (io.Reader, error) {
-					content, err := readBlob(from, e.Hash)
-					return bytes.NewReader(content), err
+				list[e.Name] = wanted{mode: e.Mode, hash: e.Hash, read: func() (io.ReadCloser, error) {
+					return readWanted(from, e.Mode, e.Hash)
 				}}
 			}
 		}
 		return list, nil
 	}}
+}
+
+// readWanted opens a file, or the target of a symlink.
+func readWanted(from objects, mode filemode.FileMode, hash plumbing.Hash) (io.ReadCloser, error) {
+	if mode == filemode.Symlink {
+		target, err := readLink(from, hash)
+		return io.NopCloser(strings.NewReader(target)), err
+	}
+	o, err := from.object(hash)
+	if err != nil {
+		return nil, err
+	}
+	return openBlob(o)
 }
 
 func noFiles() (map[string]wanted, error) { return nil, nil }
@@ -65,7 +80,7 @@ func wantedFile(content []byte) wanted {
 	return wanted{
 		mode: filemode.Regular,
 		hash: plumbing.ComputeHash(plumbing.BlobObject, content),
-		read: func() (io.Reader, error) { return bytes.NewReader(content), nil },
+		read: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
 	}
 }
 
@@ -74,7 +89,10 @@ func wantedFile(content []byte) wanted {
 // changed what it liked there, and its last run may have been killed. All goes
 // through an os.Root, so a symlink that was left behind leads nowhere.
 type restorer struct {
-	root *os.Root
+	root   *os.Root
+	limits limits.Limits
+	// files and bytes are what was wanted so far.
+	files, bytes int64
 	// entries collects what git's index is to know.
 	entries []*index.Entry
 }
@@ -139,6 +157,10 @@ func (r *restorer) readDir(name string) ([]fs.DirEntry, error) {
 
 // entry makes name be what is wanted.
 func (r *restorer) entry(ctx context.Context, name string, want wanted) error {
+	r.files++
+	if err := r.limits.Check(limits.CheckoutFiles, "there are too many files", r.files); err != nil {
+		return err
+	}
 	info, err := r.root.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -229,6 +251,7 @@ func (r *restorer) write(name string, want wanted) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	defer func() { _ = content.Close() }()
 	if want.mode == filemode.Symlink {
 		target, err := io.ReadAll(content)
 		if err != nil {
@@ -240,7 +263,11 @@ func (r *restorer) write(name string, want wanted) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, content)
+	left := r.limits.Of(limits.Checkout) - r.bytes
+	n, err := io.Copy(file, io.LimitReader(content, left+1))
+	if n > left {
+		err = r.limits.Exceeded(limits.Checkout, name+" does not fit", 0)
+	}
 	return errors.Join(err, file.Close())
 }
 
@@ -255,6 +282,7 @@ func (r *restorer) finish(name string, want wanted) error {
 			return err
 		}
 	}
+	r.bytes += info.Size()
 	r.entries = append(r.entries, &index.Entry{
 		Name:       name,
 		Hash:       want.hash,

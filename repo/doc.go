@@ -82,6 +82,12 @@
 // or delete outside its directory even if the script that used it last left
 // symlinks behind ([os.Root]).
 //
+// What a server or a repository says is bounded in size, number and depth before it is
+// held ([limits]), a server that falls silent is given up, and of a text that others
+// wrote no control character gets into an error or a log. Packs are read by this
+// package, with go-git's scanner: an object is inflated when its size is known to be
+// allowed, and a large file only while it is read.
+//
 // # Not done
 //
 // Submodules are not followed: each is a directory that says so when opened.

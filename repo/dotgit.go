@@ -43,21 +43,21 @@ type dotGit struct {
 // wanted is the .git directory: what git clone --depth 1 makes, with HEAD on no
 // branch, all in as few files as git allows. The index is not in it.
 func (d dotGit) wanted() (wanted, error) {
-	var idx bytes.Buffer
-	if _, err := idxfile.NewEncoder(&idx).Encode(d.objects.index); err != nil {
+	index, err := d.index()
+	if err != nil {
 		return wanted{}, err
 	}
 	packed, err := d.wantedPack()
 	if err != nil {
 		return wanted{}, err
 	}
-	name := "pack-" + plumbing.Hash(d.objects.index.PackfileChecksum).String()
+	name := "pack-" + d.objects.checksum.String()
 	list := map[string]wanted{
 		"HEAD":   wantedFile([]byte(d.commit.Hash.String() + "\n")),
 		"config": wantedFile(fmt.Appendf(nil, gitConfig, quoteConfig(d.origin.String()))),
 		"refs":   wantedDir(nil),
 		"objects": wantedDir(map[string]wanted{
-			"pack": wantedDir(map[string]wanted{name + ".pack": packed, name + ".idx": wantedFile(idx.Bytes())}),
+			"pack": wantedDir(map[string]wanted{name + ".pack": packed, name + ".idx": wantedFile(index)}),
 		}),
 	}
 	if len(d.commit.ParentHashes) > 0 {
@@ -69,6 +69,17 @@ func (d dotGit) wanted() (wanted, error) {
 	return wantedDir(list), nil
 }
 
+// index is the file that git keeps beside a pack.
+func (d dotGit) index() ([]byte, error) {
+	known, err := d.objects.index()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	_, err = idxfile.NewEncoder(&out).Encode(known)
+	return out.Bytes(), err
+}
+
 func (d dotGit) wantedPack() (wanted, error) {
 	data := d.objects.data
 	hasher := plumbing.NewHasher(plumbing.BlobObject, data.size)
@@ -78,7 +89,7 @@ func (d dotGit) wantedPack() (wanted, error) {
 	return wanted{
 		mode: filemode.Regular,
 		hash: hasher.Sum(),
-		read: func() (io.Reader, error) { return data.reader(), nil },
+		read: func() (io.ReadCloser, error) { return io.NopCloser(data.reader()), nil },
 	}, nil
 }
 
@@ -107,7 +118,7 @@ func checkout(ctx context.Context, dir string, d dotGit) error {
 	if err != nil {
 		return err
 	}
-	files := restorer{root: root}
+	files := restorer{root: root, limits: d.objects.limits}
 	want := wantedTree(d.objects, d.commit.TreeHash)
 	withGit := wanted{mode: filemode.Dir, list: func() (map[string]wanted, error) {
 		list, err := want.list()

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // errTimeout is the cause of a context that Options.Timeout ended.
@@ -39,18 +41,25 @@ func (r *Repo) explain(ctx context.Context, err error) error {
 		// What broke because of it may not say so.
 		err = errors.Join(ctx.Err(), err)
 	}
-	return &explained{text: fmt.Sprintf("%s (%s): %s", r.options.URL, r.options.Version, r.redact(text)), cause: err}
+	return &explained{text: fmt.Sprintf("%s (%s): %s", r.options.URL, r.options.Version, printable(r.redact(text), maxText)), cause: err}
 }
 
 // reason finds the words for an error. The order matters: what ended the poll
 // goes before what broke because of it.
 func (r *Repo) reason(ctx context.Context, err error) string {
-	var status *statusError
+	var (
+		status   *statusError
+		exceeded *limits.Exceeded
+	)
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return fmt.Sprintf("not done after %s; if the repository is that large or the network that slow, raise TIMEOUT", r.options.Timeout)
 	case ctx.Err() != nil:
 		return "stopped before it was done"
+	case errors.As(err, &exceeded):
+		return err.Error()
+	case r.line.silence.fallen.Load():
+		return r.line.silence.exceeded().Error()
 	case errors.As(err, &status):
 		return r.statusReason(status)
 	case errors.Is(err, errMoved):

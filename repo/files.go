@@ -191,11 +191,11 @@ func (f *files) ReadLink(name string) (string, error) {
 	if e.mode != filemode.Symlink {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 	}
-	target, err := readBlob(f.from, e.hash)
+	target, err := readLink(f.from, e.hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
-	return string(target), nil
+	return target, nil
 }
 
 // find walks down to name. Symlinks on the way are followed, name itself only if
@@ -251,6 +251,9 @@ func (w *walk) step(follow bool) error {
 	default:
 		return fs.ErrNotExist // below a file there is nothing
 	}
+	if err := checkDepth(w.from, int64(len(w.at)-1)); err != nil {
+		return err
+	}
 	next, err := w.child(here, name)
 	if err != nil {
 		return err
@@ -269,14 +272,14 @@ func (w *walk) followLink(link entry) error {
 	if w.links > maxLinks {
 		return errors.New("too many symlinks, they may lead in a circle")
 	}
-	target, err := readBlob(w.from, link.hash)
+	target, err := readLink(w.from, link.hash)
 	if err != nil {
 		return err
 	}
-	if path.IsAbs(string(target)) {
+	if path.IsAbs(target) {
 		return errOutside
 	}
-	w.rest = append(strings.Split(string(target), "/"), w.rest...)
+	w.rest = append(strings.Split(target, "/"), w.rest...)
 	return nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // listing shows a file system: path, type, permissions.
@@ -251,6 +253,7 @@ func (f trees) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 }
 
 func (f trees) size(hash plumbing.Hash) (int64, error) { return f[hash].Size(), nil }
+func (f trees) bounds() limits.Limits                  { return limits.Limits{} }
 func (f trees) has(hash plumbing.Hash) bool            { _, ok := f[hash]; return ok }
 
 func (f trees) add(kind plumbing.ObjectType, content []byte) plumbing.Hash {

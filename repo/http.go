@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 const (
@@ -25,6 +27,9 @@ const (
 	// maxRedirects is curl's and net/http's order of magnitude; a server that
 	// moved needs one.
 	maxRedirects = 5
+
+	// maxHeader bounds the header of an answer, in bytes.
+	maxHeader = 64 << 10
 
 	// maxRetryAfter is a day, in seconds: more would not fit a time.Duration.
 	maxRetryAfter = 24 * 60 * 60
@@ -36,6 +41,7 @@ const (
 type httpWire struct {
 	url         URL
 	client      *http.Client
+	limits      limits.Limits
 	userAgent   string
 	credentials *Credentials // nil: none
 
@@ -57,20 +63,23 @@ type place struct {
 }
 
 // newHTTPWire prepares a conversation; nothing is sent yet.
-func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool, learned *habits, meter Meter) *httpWire {
-	transport := &http.Transport{ // without time limits: all is bounded by the context
+func newHTTPWire(u URL, userAgent string, credentials *Credentials, roots *x509.CertPool, learned *habits, to dialer) *httpWire {
+	transport := &http.Transport{ // without time limits: all is bounded by the context, and by the dialer
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
 		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		MaxIdleConnsPerHost: 1,
-		DialContext:         meteredDial(meter),
+		DialContext:         to.dial,
+
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	return &httpWire{
 		url: u,
 		client: &http.Client{
-			Transport:     meteredRequests{transport, meter},
+			Transport:     meteredRequests{transport, to.meter},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+		limits:      to.silence.limits,
 		userAgent:   userAgent,
 		credentials: credentials,
 		habits:      learned,
@@ -148,7 +157,9 @@ func (w *httpWire) readGreeting(response *http.Response, from *url.URL) (_ greet
 		return greeting{}, fmt.Errorf("it redirects to %s, which is no git repository's address", from.Redacted())
 	}
 	w.place.base = from.Scheme + "://" + from.Host + base
-	return readGreeting(bufio.NewReader(response.Body))
+	said := boundedBy(w.limits, limits.Refs, "its list of branches and tags is too long", response.Body)
+	out, err := readGreeting(bufio.NewReader(said))
+	return out, said.or(err)
 }
 
 // request implements wire.

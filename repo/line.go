@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // idleTime is how long a connection stays open for the next request, which for a
@@ -19,6 +21,8 @@ type line struct {
 	server *server // of the last poll, with its credentials; nil before the first
 	habits habits
 	hangUp *time.Timer // closes the connection; nil while there is none
+	// silence is what ends a connection on which nothing happens.
+	silence silence
 	// busyUntil is when a server that said so may be asked again.
 	busyUntil time.Time
 }
@@ -26,7 +30,9 @@ type line struct {
 // maxBusy bounds how long a server is left alone because it says so.
 const maxBusy = 15 * time.Minute
 
-func newLine() line { return line{turn: make(chan struct{}, 1)} }
+func newLine(bounds limits.Limits) line {
+	return line{turn: make(chan struct{}, 1), silence: silence{limits: bounds}}
+}
 
 // take waits for one's turn, and returns how to end it. While a server wants to be
 // left alone, nobody has a turn.
@@ -46,6 +52,7 @@ func (l *line) take(ctx context.Context) (done func(), err error) {
 	if l.hangUp != nil {
 		l.hangUp.Stop()
 	}
+	l.silence.fallen.Store(false)
 	return l.done, nil
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // localCache bounds what is kept of objects read from disk, in bytes.
@@ -35,7 +37,7 @@ type local struct {
 }
 
 // openLocal opens a bare repository, a clone, or a linked work tree.
-func openLocal(path string) (*local, error) {
+func openLocal(path string, bounds limits.Limits) (*local, error) {
 	dir, common, err := gitDirs(path)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func openLocal(path string) (*local, error) {
 	if err := checkFormat(common); err != nil {
 		return nil, fmt.Errorf("%s: %w", common, err)
 	}
-	disk, err := newDiskObjects(filepath.Join(common, "objects"))
+	disk, err := newDiskObjects(filepath.Join(common, "objects"), bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -228,12 +230,14 @@ func (l *local) objects(_ context.Context, sel selection) (objects, error) {
 // from (objects/info/alternates, which git clone --shared and --reference
 // write; go-git follows them only half).
 type diskObjects struct {
+	limits limits.Limits
+
 	mu     sync.Mutex
 	stores []*filesystem.ObjectStorage
 }
 
-func newDiskObjects(dir string) (*diskObjects, error) {
-	d := new(diskObjects)
+func newDiskObjects(dir string, bounds limits.Limits) (*diskObjects, error) {
+	d := &diskObjects{limits: bounds}
 	seen := map[string]bool{}
 	todo := []string{dir}
 	for len(todo) > 0 {
@@ -250,7 +254,7 @@ func newDiskObjects(dir string) (*diskObjects, error) {
 		if filepath.Base(dir) != "objects" {
 			return nil, fmt.Errorf("it borrows objects from %s, which is no repository's objects directory", dir)
 		}
-		d.stores = append(d.stores, filesystem.NewObjectStorage(dotgit.New(files), cache.NewObjectLRU(localCache)))
+		d.stores = append(d.stores, filesystem.NewObjectStorageWithOptions(dotgit.New(files), cache.NewObjectLRU(localCache), filesystem.Options{LargeObjectThreshold: streamed}))
 		alternates, err := readAlternates(dir)
 		if err != nil {
 			return nil, err
@@ -290,25 +294,38 @@ func (d *diskObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, error)
 		if err != nil {
 			return nil, err
 		}
-		return inMemory(o)
+		if o.Size() >= streamed {
+			return o, nil
+		}
+		return inMemory(o, hash)
 	})
 }
 
 // inMemory reads an object that go-git would read from its pack only later, when
-// nobody holds the lock and git may have packed anew.
-func inMemory(o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
-	if _, ok := o.(*plumbing.MemoryObject); ok {
-		return o, nil
+// nobody holds the lock and git may have packed anew. go-git does not look whether the
+// content is what it is known by.
+func inMemory(o plumbing.EncodedObject, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	out, held := o.(*plumbing.MemoryObject)
+	if !held {
+		out = new(plumbing.MemoryObject)
+		out.SetType(o.Type())
+		r, err := o.Reader()
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.Copy(out, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return nil, err
+		}
 	}
-	out := new(plumbing.MemoryObject)
-	out.SetType(o.Type())
-	r, err := o.Reader()
-	if err != nil {
-		return nil, err
+	if out.Hash() != hash {
+		return nil, fmt.Errorf("object %s is damaged: git fsck finds out more", hash)
 	}
-	_, err = io.Copy(out, r)
-	return out, errors.Join(err, r.Close())
+	return out, nil
 }
+
+// bounds implements objects.
+func (d *diskObjects) bounds() limits.Limits { return d.limits }
 
 func (d *diskObjects) size(hash plumbing.Hash) (int64, error) {
 	return first(d, func(s *filesystem.ObjectStorage) (int64, error) {

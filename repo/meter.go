@@ -2,8 +2,14 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // Meter hears of the traffic with a git server. Its methods are called concurrently,
@@ -24,35 +30,80 @@ func (unmetered) Request(int, error) {}
 func (unmetered) Received(int)       {}
 func (unmetered) Sent(int)           {}
 
-// meteredDial connects, and has the meter hear of what passes.
-func meteredDial(meter Meter) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return meteredConn{conn, meter}, nil
-	}
+// dialer connects to a server. A meter hears of what passes, and a silence ends the
+// connection.
+type dialer struct {
+	meter   Meter
+	silence *silence
 }
 
-// meteredConn is a connection of which a meter hears.
+func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	most := d.silence.most()
+	ctx, cancel := context.WithTimeoutCause(ctx, most, d.silence.exceeded())
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	var silent *limits.Exceeded
+	switch {
+	case err != nil && errors.As(context.Cause(ctx), &silent):
+		return nil, d.silence.fell()
+	case err != nil:
+		return nil, err
+	}
+	return meteredConn{conn, d}, nil
+}
+
+// meteredConn is a connection of which a meter hears. It fails when nothing was
+// received, or could be sent, for a while: a server that is gone without a word, or
+// means to keep a client busy, would have it wait until TIMEOUT each time.
 type meteredConn struct {
 	net.Conn
-	meter Meter
+	dialer
 }
 
 // Read implements net.Conn.
 func (c meteredConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.silence.most())); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Read(p)
 	c.meter.Received(n)
-	return n, err
+	return n, c.silent(err)
 }
 
 // Write implements net.Conn.
 func (c meteredConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.silence.most())); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Write(p)
 	c.meter.Sent(n)
-	return n, err
+	return n, c.silent(err)
+}
+
+// silent notes that a connection was silent for too long.
+func (c meteredConn) silent(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return c.silence.fell()
+	}
+	return err
+}
+
+// silence bounds how long a server may send nothing, and remembers that one did: not
+// all that lies between a connection and its user hands on why it failed.
+type silence struct {
+	limits limits.Limits
+	fallen atomic.Bool
+}
+
+func (s *silence) most() time.Duration { return s.limits.Duration(limits.Silence) }
+
+func (s *silence) exceeded() error {
+	return s.limits.Exceeded(limits.Silence, "the server does not answer", 0)
+}
+
+func (s *silence) fell() error {
+	s.fallen.Store(true)
+	return s.exceeded()
 }
 
 // meteredRequests tells a meter of every request over http.

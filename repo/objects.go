@@ -10,6 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // objects is where the objects of a revision are read from. All methods may be
@@ -22,12 +24,27 @@ type objects interface {
 	size(plumbing.Hash) (int64, error)
 	// has tells whether an object is there.
 	has(plumbing.Hash) bool
+	// bounds returns what an object may cost.
+	bounds() limits.Limits
+}
+
+// readWhole reads an object of a kind that is bounded by a limit. It is not touched if
+// it is larger than that.
+func readWhole(from objects, hash plumbing.Hash, limit limits.Limit, what string) (plumbing.EncodedObject, error) {
+	size, err := from.size(hash)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.bounds().Check(limit, what, size); err != nil {
+		return nil, err
+	}
+	return from.object(hash)
 }
 
 // readCommit reads a commit, or the commit that a tag object leads to.
 func readCommit(from objects, hash plumbing.Hash) (*object.Commit, error) {
 	for {
-		o, err := from.object(hash)
+		o, err := readWhole(from, hash, limits.Commit, "it is too large")
 		if err != nil {
 			return nil, fmt.Errorf("read commit %s: %w", hash, err)
 		}
@@ -54,7 +71,7 @@ func readCommit(from objects, hash plumbing.Hash) (*object.Commit, error) {
 // .git, is an error: trees come from whoever may push, and files are written by
 // what they say.
 func readTree(from objects, hash plumbing.Hash) ([]object.TreeEntry, error) {
-	o, err := from.object(hash)
+	o, err := readWhole(from, hash, limits.Tree, "it has too many entries")
 	if err != nil {
 		return nil, fmt.Errorf("read tree %s: %w", hash, err)
 	}
@@ -63,7 +80,7 @@ func readTree(from objects, hash plumbing.Hash) ([]object.TreeEntry, error) {
 		return nil, fmt.Errorf("read tree %s: %w", hash, err)
 	}
 	seen := make(map[string]bool, len(tree.Entries))
-	for _, e := range tree.Entries {
+	for i, e := range tree.Entries {
 		if err := checkName(e.Name); err != nil {
 			return nil, fmt.Errorf("tree %s: %w", hash, err)
 		}
@@ -71,28 +88,79 @@ func readTree(from objects, hash plumbing.Hash) ([]object.TreeEntry, error) {
 			return nil, fmt.Errorf("tree %s: it holds %q twice", hash, e.Name)
 		}
 		seen[e.Name] = true
+		if tree.Entries[i].Mode, err = kindOf(e.Mode); err != nil {
+			return nil, fmt.Errorf("tree %s: %q: %w", hash, e.Name, err)
+		}
 	}
 	return tree.Entries, nil
 }
 
 func checkName(name string) error {
-	switch {
-	case name == "", name == ".", name == "..", strings.ContainsAny(name, "/\x00"), strings.EqualFold(name, ".git"):
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || isDotGit(name) {
 		return fmt.Errorf("a file is named %q, which no honest repository has", name)
 	}
 	return nil
 }
 
+// isDotGit tells a name that is .git, or is to some file system: git refuses the same
+// on all systems, as a directory may be mounted from anywhere.
+func isDotGit(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if isIgnorable(r) {
+			return -1
+		}
+		return r
+	}, name)
+	// Windows cuts off what follows a colon, then dots and spaces at the end.
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
+
+// isIgnorable tells the characters that HFS+ leaves out where it compares names.
+func isIgnorable(r rune) bool {
+	return r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff
+}
+
+// kindOf returns the mode that git takes one for: old ones had more bits. What git
+// does not know is an error.
+func kindOf(mode filemode.FileMode) (filemode.FileMode, error) {
+	const kind, executable = 0o170000, 0o100
+	switch known := mode & kind; known {
+	case filemode.Dir, filemode.Symlink, filemode.Submodule:
+		return known, nil
+	case filemode.Regular & kind:
+		if mode&executable != 0 {
+			return filemode.Executable, nil
+		}
+		return filemode.Regular, nil
+	}
+	return 0, fmt.Errorf("it is neither a file, a directory, a symlink nor a submodule: its mode is %o", uint32(mode))
+}
+
+// maxTarget is the longest path that a symlink can hold, as on Linux.
+const maxTarget = 4095
+
+// readLink reads the target of a symlink.
+func readLink(from objects, hash plumbing.Hash) (string, error) {
+	size, err := from.size(hash)
+	if err != nil {
+		return "", err
+	}
+	if size > maxTarget {
+		return "", fmt.Errorf("the target of a symlink has %d bytes, and no path has more than %d", size, maxTarget)
+	}
+	target, err := readBlob(from, hash)
+	return string(target), err
+}
+
 // readBlob reads a file's content.
 func readBlob(from objects, hash plumbing.Hash) (_ []byte, err error) {
-	o, err := from.object(hash)
+	o, err := readWhole(from, hash, limits.File, "it is too large")
 	if err != nil {
 		return nil, err
 	}
-	if o.Type() != plumbing.BlobObject {
-		return nil, fmt.Errorf("%s is a %s, not a file", hash, o.Type())
-	}
-	r, err := o.Reader()
+	r, err := openBlob(o)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +168,14 @@ func readBlob(from objects, hash plumbing.Hash) (_ []byte, err error) {
 	content := make([]byte, o.Size())
 	_, err = io.ReadFull(r, content)
 	return content, err
+}
+
+// openBlob opens a file.
+func openBlob(o plumbing.EncodedObject) (io.ReadCloser, error) {
+	if o.Type() != plumbing.BlobObject {
+		return nil, fmt.Errorf("%s is a %s, not a file", o.Hash(), o.Type())
+	}
+	return o.Reader()
 }
 
 // errIncomplete is a revision that not all was sent of.
@@ -110,16 +186,22 @@ var errIncomplete = errors.New("incomplete: objects are missing")
 // repository.
 func walkTrees(ctx context.Context, from objects, root plumbing.Hash, visit func(plumbing.Hash) error) error {
 	seen := map[plumbing.Hash]bool{}
-	var walk func(hash plumbing.Hash, tree bool) error
-	walk = func(hash plumbing.Hash, tree bool) error {
+	var walk func(hash plumbing.Hash, tree bool, depth int64) error
+	walk = func(hash plumbing.Hash, tree bool, depth int64) error {
 		if seen[hash] {
 			return nil
 		}
 		seen[hash] = true
+		if err := from.bounds().Check(limits.Objects, "there are too many files", int64(len(seen))); err != nil {
+			return err
+		}
 		if err := visit(hash); err != nil || !tree {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := checkDepth(from, depth); err != nil {
 			return err
 		}
 		entries, err := readTree(from, hash)
@@ -130,13 +212,18 @@ func walkTrees(ctx context.Context, from objects, root plumbing.Hash, visit func
 			if e.Mode == filemode.Submodule {
 				continue
 			}
-			if err := walk(e.Hash, e.Mode == filemode.Dir); err != nil {
+			if err := walk(e.Hash, e.Mode == filemode.Dir, depth+1); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return walk(root, true)
+	return walk(root, true, 0)
+}
+
+// checkDepth bounds how many directories a directory may be in.
+func checkDepth(from objects, depth int64) error {
+	return from.bounds().Check(limits.Depth, "the directories lie too deep in each other", depth)
 }
 
 // whole checks that a commit's files are all there. What a server sent is only

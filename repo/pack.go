@@ -2,150 +2,208 @@ package repo
 
 import (
 	"bytes"
-	"compress/zlib"
-	"context"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
-// packCache bounds the objects that a pack keeps inflated for the deltas on top
-// of them, in bytes.
-const packCache = 4 * cache.MiByte
+const (
+	// packCache bounds the objects that a pack keeps inflated for the deltas on top
+	// of them, in bytes.
+	packCache = 4 * cache.MiByte
+	// streamed is the size from which on a file is inflated while it is read.
+	streamed = 1 << 20
+)
 
 // errCutOff is a pack that did not arrive as it was sent.
 var errCutOff = errors.New("the transfer broke off in the middle")
 
 // pack is a set of objects in memory, compressed as git sends them. It never
-// changes.
+// changes. go-git's own reader of packs holds each object that it looks at in memory,
+// several times over, before anybody can ask how large it is; this one does not.
 type pack struct {
-	data  *chunks
-	index *idxfile.MemoryIndex
+	data     *chunks
+	checksum plumbing.Hash
+	limits   limits.Limits
+	// objects are in the order of the pack; byHash are their places in it, sorted by
+	// hash.
+	objects []packed
+	byHash  []int32
 	// commits are the hashes of the commits in it.
 	commits []plumbing.Hash
 
-	mu   sync.Mutex // the packfile seeks
-	file *packfile.Packfile
+	mu       sync.Mutex // guards what follows
+	scanner  *packfile.Scanner
+	contents *cache.BufferLRU // by offset
 }
 
-// newPack indexes what a server sent, or writePack wrote, and verifies it: its
-// checksum, and each object by inflating it.
-func newPack(ctx context.Context, data *chunks) (*pack, error) {
-	if err := verifyChecksum(data); err != nil {
-		return nil, err
-	}
-	if err := verifyCount(data); err != nil {
-		return nil, err
-	}
-	index, found := new(idxfile.Writer), new(commitFinder)
-	parser, err := packfile.NewParser(packfile.NewScanner(&contextReader{data.reader(), ctx}), index, found)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := parser.Parse(); err != nil {
-		return nil, fmt.Errorf("damaged pack: %w", err)
-	}
-	p := &pack{data: data, commits: found.commits}
-	if p.index, err = index.Index(); err != nil {
-		return nil, err
-	}
-	p.file = packfile.NewPackfileWithCache(p.index, nil, packFile{data.reader()}, cache.NewObjectLRU(packCache), 0)
-	return p, nil
+// packed is an object of a pack.
+type packed struct {
+	offset int64 // of its header
+	size   int64 // of its content
+	hash   plumbing.Hash
+	crc    uint32
+	base   int32 // the place of the object that it is a delta on; noBase if it is none
+	kind   plumbing.ObjectType
 }
 
-func verifyChecksum(data *chunks) error {
-	body := data.size - sha1.Size
-	if body < 0 {
-		return errCutOff
+// noBase is the base of an object that is no delta.
+const noBase = -1
+
+// find returns the place of an object, or -1.
+func (p *pack) find(hash plumbing.Hash) int32 {
+	at, found := slices.BinarySearchFunc(p.byHash, hash, func(place int32, hash plumbing.Hash) int {
+		return bytes.Compare(p.objects[place].hash[:], hash[:])
+	})
+	if !found {
+		return -1
 	}
-	h := sha1.New()
-	var trailer [sha1.Size]byte
-	if _, err := io.Copy(h, io.NewSectionReader(data, 0, body)); err != nil {
-		return err
-	}
-	if _, err := data.ReadAt(trailer[:], body); err != nil {
-		return err
-	}
-	if !bytes.Equal(h.Sum(nil), trailer[:]) {
-		return errCutOff
-	}
-	return nil
+	return p.byHash[at]
 }
 
-// verifyCount compares the number of objects that a pack says it has with its size:
-// go-git makes room for them before it reads the first.
-func verifyCount(data *chunks) error {
-	const (
-		start  = 12 // bytes of the pack's header
-		object = 9  // and of the least object: its header, and nothing, deflated
-	)
-	var header [start]byte
-	if _, err := data.ReadAt(header[:], 0); err != nil {
-		return errCutOff
-	}
-	if count := int64(binary.BigEndian.Uint32(header[8:])); count > (data.size-start-sha1.Size)/object {
-		return fmt.Errorf("damaged pack: it says that it has %d objects, and has not the size", count)
-	}
-	return nil
-}
+// bounds implements objects.
+func (p *pack) bounds() limits.Limits { return p.limits }
 
+// object implements objects. A large file is inflated while it is read.
 func (p *pack) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.file.Get(hash)
-}
-
-func (p *pack) size(hash plumbing.Hash) (int64, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	offset, err := p.index.FindOffset(hash)
-	if err != nil {
-		return 0, err
+	place := p.find(hash)
+	if place < 0 {
+		return nil, plumbing.ErrObjectNotFound
 	}
-	return p.file.GetSizeByOffset(offset)
+	o := p.objects[place]
+	out := &encoded{hash: hash, kind: o.kind, size: o.size}
+	if o.base == noBase && o.size >= streamed {
+		out.open = func() (io.ReadCloser, error) { return p.stream(o) }
+		return out, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	content, err := p.content(place)
+	out.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	return out, err
 }
 
-func (p *pack) has(hash plumbing.Hash) bool {
-	p.mu.Lock() // the index fills a table of its own on some look-ups
-	defer p.mu.Unlock()
-	found, err := p.index.Contains(hash)
-	return err == nil && found
+// stream reads an object that is no delta.
+func (p *pack) stream(o packed) (io.ReadCloser, error) {
+	scanner := packfile.NewScanner(p.data.reader())
+	if _, err := scanner.SeekObjectHeader(o.offset); err != nil {
+		return nil, err
+	}
+	return scanner.ReadObject()
 }
+
+// content returns the content of an object, which nobody may change. The caller holds
+// mu.
+func (p *pack) content(place int32) ([]byte, error) {
+	var above []int32
+	at := place
+	content, held := p.contents.Get(p.objects[at].offset)
+	for !held && p.objects[at].base != noBase {
+		above = append(above, at)
+		at = p.objects[at].base
+		content, held = p.contents.Get(p.objects[at].offset)
+	}
+	if !held {
+		var err error
+		if content, err = p.inflate(p.objects[at].offset); err != nil {
+			return nil, err
+		}
+		if len(above) > 0 {
+			p.contents.Put(p.objects[at].offset, content)
+		}
+	}
+	for _, at := range slices.Backward(above) {
+		o := p.objects[at]
+		delta, err := p.inflate(o.offset)
+		if err != nil {
+			return nil, err
+		}
+		if content, err = patch(content, delta, o.size); err != nil {
+			return nil, err
+		}
+		if at != place {
+			p.contents.Put(o.offset, content)
+		}
+	}
+	return content, nil
+}
+
+// inflate returns what a pack has at an offset: an object, or a delta. The caller
+// holds mu.
+func (p *pack) inflate(offset int64) ([]byte, error) {
+	h, err := p.scanner.SeekObjectHeader(offset)
+	if err != nil {
+		return nil, err
+	}
+	out := exactly{make([]byte, 0, h.Length)}
+	if _, _, err := p.scanner.NextObject(&out); err != nil {
+		return nil, err
+	}
+	if int64(len(out.bytes)) != h.Length {
+		return nil, errDamaged("an object is shorter than it says")
+	}
+	return out.bytes, nil
+}
+
+// exactly is as much memory as will be written to it.
+type exactly struct{ bytes []byte }
+
+// Write implements io.Writer.
+func (e *exactly) Write(p []byte) (int, error) {
+	e.bytes = append(e.bytes, p...)
+	return len(p), nil
+}
+
+func errDamaged(why string) error { return fmt.Errorf("damaged pack: %s", why) }
+
+// size implements objects.
+func (p *pack) size(hash plumbing.Hash) (int64, error) {
+	place := p.find(hash)
+	if place < 0 {
+		return 0, plumbing.ErrObjectNotFound
+	}
+	return p.objects[place].size, nil
+}
+
+// has implements objects.
+func (p *pack) has(hash plumbing.Hash) bool { return p.find(hash) >= 0 }
 
 // len returns how many objects there are.
-func (p *pack) len() int {
-	count, err := p.index.Count()
-	if err != nil {
-		return 0 // a memory index always knows
-	}
-	return int(count)
-}
+func (p *pack) len() int { return len(p.objects) }
 
 // those returns the objects that are wanted.
 func (p *pack) those(wanted func(plumbing.Hash) bool) []plumbing.Hash {
-	entries, err := p.index.Entries()
-	if err != nil {
-		return nil // a memory index can always be read
-	}
 	var found []plumbing.Hash
-	for {
-		entry, err := entries.Next()
-		if err != nil {
-			return found
-		}
-		if wanted(entry.Hash) {
-			found = append(found, entry.Hash)
+	for _, place := range p.byHash {
+		if hash := p.objects[place].hash; wanted(hash) {
+			found = append(found, hash)
 		}
 	}
+	return slices.Compact(found)
+}
+
+// index returns the index of the pack as git writes it beside one.
+func (p *pack) index() (*idxfile.MemoryIndex, error) {
+	w := new(idxfile.Writer)
+	if err := w.OnHeader(uint32(len(p.objects))); err != nil {
+		return nil, err
+	}
+	for _, o := range p.objects {
+		w.Add(o.hash, uint64(o.offset), o.crc)
+	}
+	if err := w.OnFooter(p.checksum); err != nil {
+		return nil, err
+	}
+	return w.Index()
 }
 
 // addCommits notes the commits of the pack in a history.
@@ -159,126 +217,3 @@ func (p *pack) addCommits(h history) error {
 	}
 	return nil
 }
-
-// packCommit copies a commit with its files, and the tag objects that lead to
-// it, into a pack of their own.
-func packCommit(ctx context.Context, from objects, c *object.Commit, tags []plumbing.Hash) (*pack, error) {
-	hashes := []plumbing.Hash{c.Hash}
-	for _, tip := range tags {
-		if tip != c.Hash {
-			hashes = append(hashes, tip)
-		}
-	}
-	err := walkTrees(ctx, from, c.TreeHash, func(hash plumbing.Hash) error {
-		hashes = append(hashes, hash)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	data, err := writePack(ctx, from, hashes)
-	if err != nil {
-		return nil, err
-	}
-	return newPack(ctx, data)
-}
-
-// writePack writes objects as a pack, one after the other and without deltas
-// (gitformat-pack(5)). go-git's encoder would do too, but holds all of them in
-// memory at once.
-func writePack(ctx context.Context, from objects, hashes []plumbing.Hash) (*chunks, error) {
-	data, sum := new(chunks), sha1.New()
-	out := io.MultiWriter(data, sum) // neither ever fails
-	header := binary.BigEndian.AppendUint32([]byte("PACK"), packfile.VersionSupported)
-	if _, err := out.Write(binary.BigEndian.AppendUint32(header, uint32(len(hashes)))); err != nil {
-		return nil, err
-	}
-	deflate := zlib.NewWriter(out)
-	for _, hash := range hashes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		o, err := from.object(hash)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := out.Write(objectHeader(o.Type(), o.Size())); err != nil {
-			return nil, err
-		}
-		deflate.Reset(out)
-		if err := copyObject(deflate, o); err != nil {
-			return nil, err
-		}
-	}
-	_, err := data.Write(sum.Sum(nil))
-	return data, err
-}
-
-func copyObject(to io.WriteCloser, o plumbing.EncodedObject) error {
-	r, err := o.Reader()
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, r)
-	return errors.Join(err, r.Close(), to.Close())
-}
-
-// objectHeader is an object's type and size before compression: four bits of
-// the size beside the type, then seven a byte.
-func objectHeader(t plumbing.ObjectType, size int64) []byte {
-	b := byte(t)<<4 | byte(size&0x0f)
-	size >>= 4
-	var out []byte
-	for size > 0 {
-		out = append(out, b|0x80)
-		b = byte(size & 0x7f)
-		size >>= 7
-	}
-	return append(out, b)
-}
-
-// commitFinder is told by the parser of each object: first its type, then its
-// hash.
-type commitFinder struct {
-	last    plumbing.ObjectType
-	commits []plumbing.Hash
-}
-
-func (*commitFinder) OnHeader(uint32) error { return nil }
-
-func (f *commitFinder) OnInflatedObjectHeader(t plumbing.ObjectType, _, _ int64) error {
-	f.last = t
-	return nil
-}
-
-func (f *commitFinder) OnInflatedObjectContent(hash plumbing.Hash, _ int64, _ uint32, _ []byte) error {
-	if f.last == plumbing.CommitObject {
-		f.commits = append(f.commits, hash)
-	}
-	return nil
-}
-
-func (*commitFinder) OnFooter(plumbing.Hash) error { return nil }
-
-// contextReader makes the parser, which knows of no context, stop with it.
-type contextReader struct {
-	*io.SectionReader
-	ctx context.Context
-}
-
-func (r *contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.SectionReader.Read(p)
-}
-
-// packFile is a pack's data as the file that go-git wants to see.
-type packFile struct{ *io.SectionReader }
-
-func (packFile) Name() string              { return "pack" }
-func (packFile) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
-func (packFile) Truncate(int64) error      { return errors.ErrUnsupported }
-func (packFile) Lock() error               { return nil }
-func (packFile) Unlock() error             { return nil }
-func (packFile) Close() error              { return nil }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 func TestChunks(t *testing.T) {
@@ -43,7 +45,7 @@ func TestWritePack(t *testing.T) {
 	s := newSite(t, t.TempDir(), "master")
 	s.commit("one", map[string]string{"empty": "", "one": "x", "fifteen": "123456789012345", "sixteen": "1234567890123456", "big": noise(70_000), "a/b/c": "c", "a/b/d": "c"})
 	s.tag(true, "v1")
-	l, err := openLocal(s.Bare)
+	l, err := openLocal(s.Bare, limits.Limits{})
 	must(t, err)
 	listed, err := l.refs(t.Context(), scope{all: true})
 	must(t, err)
@@ -81,7 +83,7 @@ func TestDamagedPack(t *testing.T) {
 	try := func(content []byte) error {
 		c := new(chunks)
 		_, _ = c.Write(content)
-		_, err := newPack(t.Context(), c)
+		_, err := newPack(t.Context(), c, limits.Limits{})
 		return err
 	}
 	must(t, try(content))
@@ -97,7 +99,7 @@ func TestDamagedPack(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newPack(ctx, good); !errors.Is(err, context.Canceled) {
+	if _, err := newPack(ctx, good, limits.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 const (
@@ -175,7 +177,7 @@ func readListing(answer io.Reader, of scope) (refs, error) {
 	out := newRefs(of)
 	err := newPackets(answer).lines(func(line string) error {
 		fields := strings.Split(line, " ")
-		if len(fields) < 2 || !plumbing.IsHash(fields[0]) {
+		if len(fields) < 2 || !plumbing.IsHash(fields[0]) || !isRef(fields[1]) {
 			return garbled(line)
 		}
 		hash, name := plumbing.NewHash(fields[0]), plumbing.ReferenceName(fields[1])
@@ -188,6 +190,9 @@ func readListing(answer io.Reader, of scope) (refs, error) {
 				peeled = plumbing.NewHash(to)
 			}
 			if to, ok := strings.CutPrefix(attribute, "symref-target:"); ok {
+				if !isRef(to) {
+					return garbled(line)
+				}
 				link = to
 			}
 		}
@@ -230,7 +235,7 @@ func (f fetchRequest) encode(header []string) []byte {
 
 // readFetched reads the answer to a fetchRequest, the pack as it is, and the
 // commits that are said to be shallow.
-func readFetched(answer io.Reader) (*chunks, map[plumbing.Hash]bool, error) {
+func readFetched(answer io.Reader, bounds limits.Limits) (*chunks, map[plumbing.Hash]bool, error) {
 	p, shallow := newPackets(answer), map[plumbing.Hash]bool{}
 	for {
 		next, err := p.next()
@@ -243,6 +248,9 @@ func readFetched(answer io.Reader) (*chunks, map[plumbing.Hash]bool, error) {
 			return nil, nil, fmt.Errorf("%w: it sends no pack", errNotGit)
 		case isShallow && plumbing.IsHash(commit):
 			shallow[plumbing.NewHash(commit)] = true
+			if err := bounds.Check(limits.Objects, tooMuch, int64(len(shallow))); err != nil {
+				return nil, nil, err
+			}
 		case next.line == "packfile":
 			data, err := readSideband(p.in)
 			return data, shallow, err

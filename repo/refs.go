@@ -11,8 +11,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// maxListed is how many names an error lists of those that exist.
-const maxListed = 10
+const (
+	// maxListed is how many names an error lists of those that exist.
+	maxListed = 10
+	// maxRef bounds the name of a ref, in bytes; git keeps them as files.
+	maxRef = 4096
+)
 
 // refs are what a repository has to choose from.
 type refs struct {
@@ -38,10 +42,19 @@ type tag struct {
 	commit plumbing.Hash
 }
 
+// isRef tells a name that git would let a ref have, as far as it matters to those who
+// read it: it is shown in logs.
+func isRef(name string) bool {
+	return len(name) <= maxRef && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
 // advertised reads the refs of a server's greeting in protocol v0.
-func advertised(adv *packp.AdvRefs) refs {
+func advertised(adv *packp.AdvRefs) (refs, error) {
 	out := newRefs(scope{all: true})
 	for name, hash := range adv.References {
+		if !isRef(name) {
+			return refs{}, garbled(name)
+		}
 		t := tag{tip: hash, commit: hash}
 		if peeled, ok := adv.Peeled[name]; ok {
 			t.commit = peeled
@@ -53,11 +66,11 @@ func advertised(adv *packp.AdvRefs) refs {
 	}
 	for _, link := range adv.Capabilities.Get(capability.SymRef) {
 		from, to, _ := strings.Cut(link, ":")
-		if target := plumbing.ReferenceName(to); from == plumbing.HEAD.String() && target.IsBranch() {
+		if target := plumbing.ReferenceName(to); from == plumbing.HEAD.String() && target.IsBranch() && isRef(to) {
 			out.head = short(target)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // add notes a ref, and what it is a link to, if it is one. Refs that are neither

@@ -100,7 +100,7 @@ func New(o Options) (*Repo, error) {
 	if o.Meter == nil {
 		o.Meter = unmetered{}
 	}
-	r := &Repo{options: o, masterSynced: o.MasterSynced, line: newLine()}
+	r := &Repo{options: o, masterSynced: o.MasterSynced, line: newLine(o.Limits)}
 	if o.Version.mode == modeSemver {
 		within, err := semver.NewConstraint(o.Version.arg)
 		if err != nil {
@@ -261,7 +261,7 @@ func (s *snapshot) checkoutRefs() map[plumbing.ReferenceName]plumbing.Hash {
 // resolve polls a server or a repository on disk.
 func (r *Repo) resolve(ctx context.Context) error {
 	if r.options.URL.IsFile() {
-		from, err := openLocal(r.options.URL.path)
+		from, err := openLocal(r.options.URL.path, r.options.Limits)
 		if err != nil {
 			return err
 		}
@@ -481,7 +481,7 @@ func (r *Repo) chooseLatest(ctx context.Context, from source, listed refs) (sele
 // resolveWorktree reads the files on disk. Files that are as they were are the
 // same revision.
 func (r *Repo) resolveWorktree(ctx context.Context) error {
-	objects, commit, err := readWorktree(ctx, r.options.URL.path)
+	objects, commit, err := readWorktree(ctx, r.options.URL.path, r.options.Limits)
 	if err != nil {
 		return err
 	}
@@ -497,9 +497,10 @@ func (r *Repo) resolveWorktree(ctx context.Context) error {
 // dial prepares to speak to the server; nothing is sent yet.
 func (r *Repo) dial() (*server, error) {
 	o := r.options
-	out := &server{agent: agent(o.UserAgent), habits: &r.line.habits}
+	out := &server{agent: agent(o.UserAgent), limits: o.Limits, habits: &r.line.habits}
+	to := dialer{o.Meter, &r.line.silence}
 	if o.URL.scheme == "ssh" {
-		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile, meter: o.Meter}
+		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile, dialer: to}
 		return out, nil
 	}
 	credentials, err := r.credentials()
@@ -511,7 +512,7 @@ func (r *Repo) dial() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits, o.Meter)
+	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits, to)
 	return out, nil
 }
 

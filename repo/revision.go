@@ -22,11 +22,11 @@ type Revision struct {
 	// refs/tags/NAME, or HEAD where the repository's HEAD is on no branch. Empty
 	// in the modes commit and worktree.
 	Ref string
-	// Subject is the first line of Message.
+	// Subject is the first line of Message, and Author "Name <address>", both fit to be
+	// shown: cut off where they are long, without control characters.
 	Subject string
-	// Author is "Name <address>".
-	Author string
-	// Message is the whole commit message.
+	Author  string
+	// Message is the whole commit message, as it was written.
 	Message string
 	// Committed is the committer's date; in worktree mode the newest time at
 	// which a file was modified.
@@ -50,8 +50,8 @@ func newRevision(c *object.Commit, ref string) Revision {
 	return Revision{
 		ID:        c.Hash.String(),
 		Ref:       ref,
-		Subject:   strings.TrimSpace(subject),
-		Author:    strings.ToValidUTF8(c.Author.String(), "\uFFFD"),
+		Subject:   printable(strings.TrimSpace(subject), maxSubject),
+		Author:    printable(c.Author.String(), maxSubject),
 		Message:   message,
 		Committed: c.Committer.When,
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // wire carries git's protocol to a server and back, in whichever version the
@@ -39,7 +41,8 @@ type greeting struct {
 // server is the source that a git server is.
 type server struct {
 	wire
-	agent string
+	agent  string
+	limits limits.Limits
 	// habits are what was learned of the server before; nil for nothing.
 	habits *habits
 	// speaker is the server in the version it speaks; nil before it was greeted.
@@ -70,7 +73,11 @@ func (s *server) hello(ctx context.Context) error {
 		return err
 	}
 	if said.can == nil {
-		s.speaker = &v0{wire: s.wire, agent: s.agent, adv: said.adv, listed: advertised(said.adv)}
+		listed, err := advertised(said.adv)
+		if err != nil {
+			return err
+		}
+		s.speaker = &v0{wire: s.wire, agent: s.agent, limits: s.limits, adv: said.adv, listed: listed}
 		return nil
 	}
 	if format, told := said.can["object-format"]; told && format != sha1Format {
@@ -79,7 +86,7 @@ func (s *server) hello(ctx context.Context) error {
 	if s.habits == nil {
 		s.habits = new(habits)
 	}
-	s.speaker = &v2{wire: s.wire, agent: s.agent, can: said.can, habits: s.habits}
+	s.speaker = &v2{wire: s.wire, agent: s.agent, limits: s.limits, can: said.can, habits: s.habits}
 	return nil
 }
 
@@ -169,6 +176,10 @@ func readGreeting(in *bufio.Reader) (greeting, error) {
 	// No more is waited for than a server surely sends: one that has no refs in
 	// version 0 says no more than that, and waits.
 	start, _ := in.Peek(len(flushLine))
+	if len(start) == len(flushLine) && !isHex(start) {
+		said, _ := in.Peek(min(in.Buffered(), len(versionLine)))
+		return greeting{}, garbled(string(said))
+	}
 	if string(start) != flushLine {
 		start, _ = in.Peek(len(versionLine))
 	}
@@ -184,6 +195,11 @@ func readGreeting(in *bufio.Reader) (greeting, error) {
 	}
 	adv, err := readAdvertisement(in)
 	return greeting{adv: adv}, err
+}
+
+// isHex tells the length of a packet from anything else.
+func isHex(digits []byte) bool {
+	return strings.Trim(string(digits), "0123456789abcdefABCDEF") == ""
 }
 
 // readAdvertisement reads the list of refs. An empty repository is no error

@@ -150,7 +150,8 @@ func TestAdvertised(t *testing.T) {
 	if err := adv.Capabilities.Add(capability.SymRef, "HEAD:refs/heads/main"); err != nil {
 		t.Fatal(err)
 	}
-	r := advertised(adv)
+	r, err := advertised(adv)
+	must(t, err)
 	if r.head != "main" || r.headCommit != head || len(r.branches) != 2 || r.branches["a/b"] != id("2") || len(r.tags) != 1 || r.tags["v1"] != (tag{id("3"), head}) {
 		t.Errorf("got %+v", r)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 const (
@@ -32,7 +34,7 @@ type sshWire struct {
 	url        URL
 	keyFile    string
 	knownHosts string
-	meter      Meter
+	dialer     dialer
 
 	client *ssh.Client
 	stop   func() bool // ends the watch over the context; nil if there is none
@@ -49,13 +51,13 @@ func (w *sshWire) greet(ctx context.Context) (greeting, error) {
 	if w.client == nil || !w.watch(ctx) {
 		w.close()
 		if err := w.connect(ctx); err != nil {
-			w.meter.Request(0, err)
+			w.dialer.meter.Request(0, err)
 			return greeting{}, err
 		}
 	}
 	w.run.close()
 	run, err := w.start()
-	w.meter.Request(0, err)
+	w.dialer.meter.Request(0, err)
 	if err != nil {
 		w.run = nil
 		return greeting{}, err
@@ -79,7 +81,7 @@ func (w *sshWire) request(ctx context.Context, body []byte) (io.ReadCloser, erro
 		w.run = nil // it answers once
 	}
 	_, err := run.stdin.Write(body)
-	w.meter.Request(0, err)
+	w.dialer.meter.Request(0, err)
 	if err != nil {
 		w.close()
 		return nil, err
@@ -127,7 +129,7 @@ func (w *sshWire) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := meteredDial(w.meter)(ctx, "tcp", address)
+	conn, err := w.dialer.dial(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
@@ -234,7 +236,8 @@ func (w *sshWire) start() (_ *sshRun, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run.out = bufio.NewReader(out)
+	answer := boundedBy(w.dialer.silence.limits, limits.Refs, "its list of branches and tags is too long", io.NopCloser(out))
+	run.out = bufio.NewReader(answer)
 	// As OpenSSH does, without waiting for what the server thinks of it.
 	variable := ssh.Marshal(struct{ Name, Value string }{"GIT_PROTOCOL", "version=2"})
 	if _, err := session.SendRequest("env", false, variable); err != nil {
@@ -250,9 +253,10 @@ func (w *sshWire) start() (_ *sshRun, err error) {
 		_ = session.Wait()
 		err = &saidError{run.errors.String()}
 	}
-	if err != nil {
+	if err = answer.or(err); err != nil {
 		return nil, err
 	}
+	answer.free = true // what is asked for later is bounded by who asks
 	return run, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // maxWants bounds the objects of one request: each is a line of 50 bytes, and web
@@ -20,7 +22,8 @@ const maxWants = 10_000
 // store holds those objects of a commit that were needed so far. What else is
 // needed it fetches. All methods may be called by many goroutines.
 type store struct {
-	tip tag
+	tip    tag
+	limits limits.Limits
 	// reach lends the way to the server, one user at a time, and bounds and
 	// explains what is done with it.
 	reach func(context.Context, func(context.Context, speaker) error) error
@@ -53,6 +56,9 @@ func (s *store) size(hash plumbing.Hash) (int64, error) {
 	}
 	return from.size(hash)
 }
+
+// bounds implements objects.
+func (s *store) bounds() limits.Limits { return s.limits }
 
 // has implements objects: it tells what is held.
 func (s *store) has(hash plumbing.Hash) bool { return s.holder(hash) != nil }
@@ -104,7 +110,7 @@ func (s *store) settle(ctx context.Context) {
 	stay, copied := s.older.divide(func(hash plumbing.Hash) bool { return s.kept[hash] && s.own(hash) == nil })
 	if len(copied) > 0 {
 		if data, err := writePack(ctx, s.older, copied); err == nil {
-			if p, err := newPack(ctx, data); err == nil {
+			if p, err := newPack(ctx, data, s.limits); err == nil {
 				s.packs = append(s.packs, p)
 			}
 		}
@@ -320,12 +326,15 @@ func (s *store) lists(ctx context.Context, tree plumbing.Hash) error {
 func (s *store) missingTrees(root plumbing.Hash) ([]plumbing.Hash, error) {
 	var missing []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
-	var walk func(plumbing.Hash) error
-	walk = func(tree plumbing.Hash) error {
+	var walk func(tree plumbing.Hash, depth int64) error
+	walk = func(tree plumbing.Hash, depth int64) error {
 		if seen[tree] {
 			return nil
 		}
 		seen[tree] = true
+		if err := checkDepth(s, depth); err != nil {
+			return err
+		}
 		if !s.has(tree) {
 			missing = append(missing, tree)
 			return nil
@@ -336,14 +345,14 @@ func (s *store) missingTrees(root plumbing.Hash) ([]plumbing.Hash, error) {
 		}
 		for _, e := range entries {
 			if e.Mode == filemode.Dir {
-				if err := walk(e.Hash); err != nil {
+				if err := walk(e.Hash, depth+1); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	}
-	err := walk(root)
+	err := walk(root, 0)
 	return missing, err
 }
 

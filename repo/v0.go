@@ -13,13 +13,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // v0 is a server that speaks git's pack protocol in version 0
 // (gitprotocol-pack(5)), as every server does: it begins with all its refs.
 type v0 struct {
 	wire
-	agent string
+	agent  string
+	limits limits.Limits
 
 	listed refs
 	adv    *packp.AdvRefs
@@ -145,11 +148,12 @@ func (s *v0) fetch(ctx context.Context, req *packp.UploadPackRequest) (*pack, er
 	if err != nil {
 		return nil, err
 	}
-	data, err := readPack(answer, req)
-	if err = errors.Join(err, answer.Close()); err != nil {
+	packed := boundedBy(s.limits, limits.Pack, tooMuch, answer)
+	data, err := readPack(packed, req)
+	if err = errors.Join(packed.or(err), answer.Close()); err != nil {
 		return nil, err
 	}
-	return newPack(ctx, data)
+	return newPack(ctx, data, s.limits)
 }
 
 func encode(req *packp.UploadPackRequest) ([]byte, error) {

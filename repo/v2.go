@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // filters are how a server is asked for a commit without its files, the one that
@@ -22,6 +24,7 @@ type v2 struct {
 	agent  string
 	can    capabilities
 	habits *habits
+	limits limits.Limits
 
 	// listed are the refs of the last listing, full is the whole repository where
 	// that had to be fetched during this poll.
@@ -35,8 +38,9 @@ func (s *v2) refs(ctx context.Context, of scope) (refs, error) {
 	if err != nil {
 		return refs{}, err
 	}
-	listed, err := readListing(answer, of)
-	if err = errors.Join(err, answer.Close()); err != nil {
+	list := boundedBy(s.limits, limits.Refs, "its list of branches and tags is too long", answer)
+	listed, err := readListing(list, of)
+	if err = errors.Join(list.or(err), answer.Close()); err != nil {
 		s.close()
 		return refs{}, err
 	}
@@ -86,7 +90,7 @@ func (s *v2) objects(ctx context.Context, sel selection) (objects, error) {
 	if _, err := readCommit(a.pack, sel.tip); err != nil {
 		return nil, fmt.Errorf("%w: %w", errIncomplete, err)
 	}
-	return &store{tip: sel.tag, packs: []*pack{a.pack}}, nil
+	return &store{tip: sel.tag, limits: s.limits, packs: []*pack{a.pack}}, nil
 }
 
 // whole implements speaker.
@@ -174,14 +178,18 @@ func (s *v2) fetch(ctx context.Context, req fetchRequest) (fetched, error) {
 	if err != nil {
 		return fetched{}, err
 	}
-	data, shallow, err := readFetched(answer)
-	if err = errors.Join(err, answer.Close()); err != nil {
+	packed := boundedBy(s.limits, limits.Pack, tooMuch, answer)
+	data, shallow, err := readFetched(packed, s.limits)
+	if err = errors.Join(packed.or(err), answer.Close()); err != nil {
 		s.close() // what is left of the answer would be taken for the next one's
 		return fetched{}, err
 	}
-	p, err := newPack(ctx, data)
+	p, err := newPack(ctx, data, s.limits)
 	return fetched{pack: p, shallow: shallow}, err
 }
+
+// tooMuch is what is wrong with an answer that is larger than allowed.
+const tooMuch = "the server sends too much"
 
 // fetched is the answer to a fetch.
 type fetched struct {

@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // worktreeObjects are the objects that git would make of a directory's files.
@@ -20,8 +22,9 @@ import (
 // Everything is taken but directories and files named .git and what is neither a
 // file, a directory nor a symlink. It does not change once it is read.
 type worktreeObjects struct {
-	held  map[plumbing.Hash]*plumbing.MemoryObject
-	files map[plumbing.Hash]fileOnDisk
+	limits limits.Limits
+	held   map[plumbing.Hash]*plumbing.MemoryObject
+	files  map[plumbing.Hash]fileOnDisk
 	// newest is when the last modified file was modified.
 	newest time.Time
 }
@@ -34,8 +37,8 @@ type fileOnDisk struct {
 
 // readWorktree reads a directory. The commit it returns stands for the files; its
 // tree's hash is what tells one state from another.
-func readWorktree(ctx context.Context, dir string) (*worktreeObjects, *object.Commit, error) {
-	w := &worktreeObjects{held: map[plumbing.Hash]*plumbing.MemoryObject{}, files: map[plumbing.Hash]fileOnDisk{}}
+func readWorktree(ctx context.Context, dir string, bounds limits.Limits) (*worktreeObjects, *object.Commit, error) {
+	w := &worktreeObjects{limits: bounds, held: map[plumbing.Hash]*plumbing.MemoryObject{}, files: map[plumbing.Hash]fileOnDisk{}}
 	tree, err := w.addDir(ctx, dir)
 	if err != nil {
 		return nil, nil, err
@@ -167,6 +170,9 @@ func (w *worktreeObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, er
 	}
 	return o, nil
 }
+
+// bounds implements objects.
+func (w *worktreeObjects) bounds() limits.Limits { return w.limits }
 
 func (w *worktreeObjects) size(hash plumbing.Hash) (int64, error) {
 	if o, ok := w.held[hash]; ok {

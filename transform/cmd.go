@@ -204,7 +204,7 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 		}
 	}
 	todo.Env = env.list()
-	words, err := t.command.expand(todo.Env, listIn(repoTree(in.Files), ".", where.path(inDir)))
+	words, err := t.command.expand(todo.Env, listIn(repoTree(in.Files, t.options.Limits), ".", where.path(inDir)))
 	if err != nil {
 		return job{}, nil, err
 	}
@@ -227,7 +227,7 @@ func confinementHint(confined bool, lines, withheld []string) string {
 
 // collect reads the manifests in OUTDIR into memory.
 func (t *Transform) collect(ctx context.Context, where *workspace) (map[string]content, []string, error) {
-	from, root, err := where.tree()
+	from, root, err := where.tree(t.options.Limits)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 func TestParseCommand(t *testing.T) {
@@ -79,7 +81,7 @@ func TestExpandCommand(t *testing.T) {
 	t.Parallel()
 	env := []string{"OUTDIR=/out dir", "NAME=x", "LIST=a  b", "STAR=*.yaml", "EMPTY=", "PWD=/in"}
 	files := repo{"b.yaml": "", "a.yaml": "", ".c.yaml": "", "d/e.yaml": "", "l": "-> d", "away": "-> /etc"}
-	list := listIn(repoTree(files.fs()), ".", "/in")
+	list := listIn(repoTree(files.fs(), limits.Limits{}), ".", "/in")
 	tests := map[string]struct {
 		command string
 		words   []string // nil: an error

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // ignoreFile, at the root of a repository, names what is no manifest.
@@ -28,6 +30,9 @@ func readIgnore(t tree) (ignorer, error) {
 		return ignorer{}, fmt.Errorf("read %s: %w", ignoreFile, err)
 	}
 	data, err := t.readFile(resolved)
+	if err == nil {
+		err = t.limits.Check(limits.Ignore, "it is too large", int64(len(data)))
+	}
 	if err != nil {
 		return ignorer{}, fmt.Errorf("read %s: %w", ignoreFile, err)
 	}

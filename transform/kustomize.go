@@ -91,10 +91,10 @@ func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) 
 		return nil, nil, t.options.Limits.Exceeded(limits.Manifests, "what kustomize builds of "+name, result.TooMuch)
 	case ctx.Err() != nil:
 		return nil, nil, fmt.Errorf("build %s with kustomize: %w", name, context.Cause(ctx))
+	case result.Failure != "": // goes before what became of the helper then
+		return nil, nil, fmt.Errorf("build %s with kustomize: %s", name, result.Failure)
 	case err != nil:
 		return nil, nil, fmt.Errorf("build %s with kustomize: %w%s", name, err, quote(out.lines()))
-	case result.Failure != "":
-		return nil, nil, fmt.Errorf("build %s with kustomize: %s", name, result.Failure)
 	}
 	var notes []string
 	for _, line := range out.lines() {

@@ -134,6 +134,7 @@ func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Write
 	_ = helperIn.Close()
 	_ = helperOut.Close()
 	result, talkErr := talk(in, to)
+	_ = in.Close() // who still has something to say does not wait until it is heard
 	err = cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the helper is done; somebody else still holds its output

@@ -148,7 +148,7 @@ func New(options Options) (*Transform, error) {
 func (t *Transform) Run(ctx context.Context, in Input) (Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	repo := repoTree(in.Files)
+	repo := repoTree(in.Files, t.options.Limits)
 	exe, note, err := t.findProgram(repo)
 	if err != nil {
 		return Result{}, err

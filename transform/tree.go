@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // maxLinks is how many symbolic links one path may lead through; Linux stops at
@@ -21,13 +23,17 @@ type tree struct {
 	what string
 	// within tells whether a resolved name may be used; nil means all may.
 	within func(name string) bool
+	// limits bound what is read of it.
+	limits limits.Limits
 	// local gives the name of an absolute link target in the tree, if it lies in
 	// it; nil means that none does.
 	local func(target string) (string, bool)
 }
 
 // repoTree is the tree of a revision's files.
-func repoTree(files fs.FS) tree { return tree{fsys: files, what: "the repository"} }
+func repoTree(files fs.FS, bounds limits.Limits) tree {
+	return tree{fsys: files, what: "the repository", limits: bounds}
+}
 
 // linkError is a symbolic link that cannot be followed.
 type linkError struct {
@@ -129,6 +135,9 @@ func (t tree) readFile(resolved string) ([]byte, error) {
 	// Opening a named pipe would wait for somebody to write to it.
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(resolved, info.Mode())
+	}
+	if err := t.limits.Check(limits.File, resolved+" is too large", info.Size()); err != nil {
+		return nil, err
 	}
 	return fs.ReadFile(t.fsys, resolved)
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubesync/kubesync/repo/limits"
 )
 
 // The directories of a workspace. The names show in the paths of CMD's manifests.
@@ -158,7 +160,7 @@ func (w *workspace) prepare() error {
 
 // tree returns OUTDIR, and INDIR for the links that lead there, as a tree with
 // these two names at its root. The caller closes the os.Root when it has read all it wants.
-func (w *workspace) tree() (tree, *os.Root, error) {
+func (w *workspace) tree(bounds limits.Limits) (tree, *os.Root, error) {
 	root, err := os.OpenRoot(w.dir)
 	if err != nil {
 		return tree{}, nil, err
@@ -166,6 +168,7 @@ func (w *workspace) tree() (tree, *os.Root, error) {
 	return tree{
 		fsys:   root.FS(),
 		what:   "OUTDIR and INDIR",
+		limits: bounds,
 		within: func(name string) bool { return below(name, outDir) || below(name, inDir) },
 		local: func(target string) (string, bool) {
 			name, ok := strings.CutPrefix(target, w.dir+"/")

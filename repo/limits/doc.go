@@ -14,6 +14,10 @@
 //
 // # Rules of safety
 //
+// The defaults are chosen together: whatever one repository or server does, the daemon
+// takes less than 300 MB of memory, and so does each helper it starts. Who raises one
+// of them gives that up knowingly.
+//
 // To exceed a limit fails the sync of that one repository: nothing of the revision is
 // applied, and nothing pruned. It never ends the process.
 package limits

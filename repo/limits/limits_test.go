@@ -29,12 +29,12 @@ func TestTable(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	got, err := Parse(" manifests=512Mi,expansion=64M\nentries=500k ")
+	got, err := Parse(" pack=512Mi,file=64M objects=500k\nsilence=90s ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit, want := range map[Limit]int64{
-		Manifests: 512 << 20, Expansion: 64e6, Entries: 500_000, List: List.bound().most,
+		Pack: 512 << 20, File: 64e6, Objects: 500_000, Silence: int64(90 * time.Second), Depth: Depth.bound().most,
 	} {
 		if got.Of(limit) != want {
 			t.Errorf("%s is %d, want %d", limit, got.Of(limit), want)
@@ -50,17 +50,19 @@ func TestParse(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"lits=1Mi":            `"lits" is none of entries, manifests,`,
-		"list":                `"list" has no value: want list=VALUE`,
-		"list=":               `list=: want a size such as "64Mi"`,
-		"list=lots":           `list=lots: want a size such as "64Mi", at most 1048576Gi`,
-		"list=-1":             `list=-1: want a size`,
-		"list=0":              "want more than nothing: no limit can be switched off",
-		"list=9E":             "at most",
-		"list=1Mi list=2Mi":   "list is given twice",
-		"=":                   `"" is none of`,
-		"entries=x,list=y":    `entries=x: want a number such as "5000", at most 1125899906842624; list=y: want`,
-		"list=1Mi list=1 x=1": `list is given twice; "x" is none of`,
+		"pakc=1Mi":                  `"pakc" is none of refs, pack,`,
+		"pack":                      `"pack" has no value: want pack=VALUE`,
+		"pack=":                     `pack=: want a size such as "64Mi"`,
+		"pack=lots":                 `pack=lots: want a size such as "64Mi", at most 1048576Gi`,
+		"pack=-1":                   `pack=-1: want a size`,
+		"pack=0":                    "want more than nothing: no limit can be switched off",
+		"pack=9E":                   "at most",
+		"silence=90":                `silence=90: want a time such as "90s"`,
+		"silence=-1s":               "want more than nothing",
+		"pack=1Mi pack=2Mi":         "pack is given twice",
+		"=":                         `"" is none of`,
+		"depth=x,file=y":            `depth=x: want a number such as "5000", at most 1125899906842624; file=y: want`,
+		"objects=1Mi objects=1 x=1": `objects is given twice; "x" is none of`,
 	} {
 		_, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -71,13 +73,14 @@ func TestMistakes(t *testing.T) {
 
 func TestExceeded(t *testing.T) {
 	var limits Limits
-	if err := limits.Check(List, "the list", 4<<20); err != nil {
+	if err := limits.Check(File, "a.yaml", 16<<20); err != nil {
 		t.Errorf("what is as large as allowed is refused: %v", err)
 	}
 	for want, err := range map[string]error{
-		`x: 4.1 MiB, and the limit "list" (the list of repos in CONFIG) is 4 MiB; if it is meant to be, raise it: LIMITS=list=8Mi`:                           limits.Check(List, "x", 4<<20+1),
-		`x: more than 4 MiB, the limit "list" (the list of repos in CONFIG); if it is meant to be, raise it: LIMITS=list=8Mi`:                                limits.Exceeded(List, "x", 0),
-		`x: 70000, and the limit "entries" (files and directories looked through for manifests) is 7; if it is meant to be, raise it: LIMITS=entries=131072`: limits.With(Entries, 7).Check(Entries, "x", 70_000),
+		`a.yaml: 16.1 MiB, and the limit "file" (one manifest, or another file that is read as a whole) is 16 MiB; if it is meant to be, raise it: LIMITS=file=32Mi`:        limits.Check(File, "a.yaml", 16<<20+1),
+		`the pack: more than 96 MiB, the limit "pack" (what a git server sends for one request, compressed); if it is meant to be, raise it: LIMITS=pack=128Mi`:             limits.Exceeded(Pack, "the pack", 0),
+		`x: 70000, and the limit "documents" (documents, and items of Lists, in all manifests of a revision) is 7; if it is meant to be, raise it: LIMITS=documents=131072`: limits.With(Documents, 7).Check(Documents, "x", 70_000),
+		`the server: more than 1m, the limit "silence" (a git server that sends nothing); if it is meant to be, raise it: LIMITS=silence=2m`:                                limits.Exceeded(Silence, "the server", 0),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -92,7 +95,7 @@ func TestExceeded(t *testing.T) {
 // FuzzParse reads whatever may stand in LIMITS. What is taken can be written and read
 // again, and allows something.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"", "manifests=512Mi,list=64Mi", "entries=1e6 list=0x10", "list=1m", "list=9999999999999999999", "list=.5Gi", "a=b=c,,"} {
+	for _, seed := range []string{"", "pack=512Mi,file=64Mi", "silence=90s", "objects=1e6 depth=0x10", "pack=1m", "pack=9999999999999999999", "pack=.5Gi", "a=b=c,,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

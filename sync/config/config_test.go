@@ -226,7 +226,7 @@ func TestMistakes(t *testing.T) {
 		"APPLY_CONCURRENCY 0": {vars{"APPLY_CONCURRENCY": "0"}, []string{`APPLY_CONCURRENCY: "0" is not a number from 1 to 256`}},
 		"APPLY_CONCURRENCY":   {vars{"APPLY_CONCURRENCY": "257"}, []string{`APPLY_CONCURRENCY: "257"`}},
 		"TIMEOUT":             {vars{"TIMEOUT": "0.5"}, []string{`TIMEOUT: "0.5" is too short`}},
-		"LIMITS":              {vars{"LIMITS": "list=2,lits=1"}, []string{`LIMITS: "list=2,lits=1": "lits" is none of entries, `}},
+		"LIMITS":              {vars{"LIMITS": "list=2,lits=1"}, []string{`LIMITS: "list=2,lits=1": "lits" is none of refs, `}},
 		"LIMITS value":        {vars{"LIMITS": "list=big entries=0"}, []string{`LIMITS: "list=big entries=0": list=big: want a size such as "64Mi"`, "; entries=0: want more than nothing"}},
 		"LISTEN port":         {vars{"LISTEN": "localhost:70000"}, []string{`LISTEN: "localhost:70000" has no port`}},
 		"LISTEN no port":      {vars{"LISTEN": "localhost"}, []string{`LISTEN: "localhost" is neither`}},

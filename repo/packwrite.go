@@ -1,0 +1,96 @@
+package repo
+
+import (
+	"compress/zlib"
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/limits"
+)
+
+// packCommit copies a commit with its files, and the tag objects that lead to
+// it, into a pack of their own.
+func packCommit(ctx context.Context, from objects, c *object.Commit, tags []plumbing.Hash) (*pack, error) {
+	hashes := []plumbing.Hash{c.Hash}
+	for _, tip := range tags {
+		if tip != c.Hash {
+			hashes = append(hashes, tip)
+		}
+	}
+	err := walkTrees(ctx, from, c.TreeHash, func(hash plumbing.Hash) error {
+		hashes = append(hashes, hash)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := writePack(ctx, from, hashes)
+	if err != nil {
+		return nil, err
+	}
+	return newPack(ctx, data, from.bounds())
+}
+
+// writePack writes objects as a pack, one after the other and without deltas
+// (gitformat-pack(5)). go-git's encoder would do too, but holds all of them in
+// memory at once.
+func writePack(ctx context.Context, from objects, hashes []plumbing.Hash) (*chunks, error) {
+	data, sum := new(chunks), sha1.New()
+	out := io.MultiWriter(data, sum) // neither ever fails
+	header := binary.BigEndian.AppendUint32([]byte("PACK"), packfile.VersionSupported)
+	if _, err := out.Write(binary.BigEndian.AppendUint32(header, uint32(len(hashes)))); err != nil {
+		return nil, err
+	}
+	deflate := zlib.NewWriter(out)
+	for _, hash := range hashes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := from.bounds().Check(limits.Pack, "the files are too large", data.size); err != nil {
+			return nil, err
+		}
+		o, err := from.object(hash)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := out.Write(objectHeader(o.Type(), o.Size())); err != nil {
+			return nil, err
+		}
+		deflate.Reset(out)
+		if err := copyObject(deflate, o); err != nil {
+			return nil, err
+		}
+	}
+	_, err := data.Write(sum.Sum(nil))
+	return data, err
+}
+
+func copyObject(to io.WriteCloser, o plumbing.EncodedObject) error {
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, r)
+	return errors.Join(err, r.Close(), to.Close())
+}
+
+// objectHeader is an object's type and size before compression: four bits of
+// the size beside the type, then seven a byte.
+func objectHeader(t plumbing.ObjectType, size int64) []byte {
+	b := byte(t)<<4 | byte(size&0x0f)
+	size >>= 4
+	var out []byte
+	for size > 0 {
+		out = append(out, b|0x80)
+		b = byte(size & 0x7f)
+		size >>= 7
+	}
+	return append(out, b)
+}
