@@ -139,6 +139,9 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	if waits, err := s.settleOthers(ctx, &plan); err != nil || waits != "" {
 		return errors.Join(err, errorOf(waits))
 	}
+	for gk, err := range plan.blind {
+		return fmt.Errorf("what it has of kind %s cannot be looked for: %w", gk, err)
+	}
 	result := Result{}
 	leaving := s.sortOut(&plan)
 	result.Outcomes = leaving.kept

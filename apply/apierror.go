@@ -26,6 +26,10 @@ var typedPatchPrefix = regexp.MustCompile(`^failed to create typed patch object 
 // &{…}".
 var typedValue = regexp.MustCompile(`(got) &?(?:value\.\S+)?\{.*\}`)
 
+// deniedByWebhook is how the API server passes on that an admission webhook refuses an
+// object, with whatever code that has chosen.
+var deniedByWebhook = regexp.MustCompile(`^admission webhook ".*" denied the request`)
+
 // manifestError returns what is wrong with a manifest when the API server says
 // that it can never be accepted as it stands. Errors of typing come as HTTP 500
 // with no reason, although trying again is useless.
@@ -35,6 +39,8 @@ func manifestError(err error) (error, bool) {
 		return nil, false
 	}
 	switch text := status.Message; {
+	case deniedByWebhook.MatchString(text): // which may think otherwise tomorrow, or be gone
+		return nil, false
 	case status.Code == http.StatusInternalServerError && typedPatchPrefix.MatchString(text):
 		return fmt.Errorf("manifest error: %s", typedPatchPrefix.ReplaceAllString(text, "")), true
 	case status.Code == http.StatusBadRequest:
@@ -114,9 +120,15 @@ func notServed(err error) bool {
 	return ok && status.Code == http.StatusNotFound && (status.Details == nil || status.Details.Name == "")
 }
 
+// doesNotExist tells whether the API server says of one object that it does not exist,
+// rather than not to know what was asked for.
+func doesNotExist(err error) bool { return apierrors.IsNotFound(err) && !notServed(err) }
+
 // explain words an API server's refusal for the person who wrote the manifest.
 func (s *Set) explain(err error, o Object, resource string) error {
 	switch {
+	case apierrors.IsServiceUnavailable(err) && o.ID().Group != "":
+		return fmt.Errorf("%w: is the server behind the API group %s up (kubectl get apiservices)?", err, o.ID().Group)
 	case !lacksRight(err):
 		return err
 	case s.options.Tier == Application:

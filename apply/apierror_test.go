@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -67,6 +68,55 @@ func TestKindless(t *testing.T) {
 			t.Parallel()
 			if got := kindless(test.err); got != test.want {
 				t.Errorf("kindless(%v) = %v, want %v", test.err, got, test.want)
+			}
+		})
+	}
+}
+
+// What an admission webhook says of an object it may unsay, whatever code it chooses;
+// what the API server itself says of a manifest stands.
+func TestManifestError(t *testing.T) {
+	t.Parallel()
+	answer := func(code int32, text string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: text}}
+	}
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"wrong type": {answer(http.StatusInternalServerError, "failed to create typed patch object (default/a; v1, Kind=ConfigMap): .data: expected map, got &{[]}"), true},
+		"bad":        {answer(http.StatusBadRequest, "metadata.managedFields must be nil"), true},
+		"denied":     {answer(http.StatusBadRequest, `admission webhook "house.example.com" denied the request: not today`), false},
+		"down":       {answer(http.StatusInternalServerError, `Internal error occurred: failed calling webhook "house.example.com"`), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, got := manifestError(test.err); got != test.want {
+				t.Errorf("a mistake of the manifest: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// Only the API server's word about the very object tells that it does not exist.
+func TestDoesNotExist(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"the object":     {apierrors.NewNotFound(widgets, "a"), true},
+		"the path":       {apierrors.NewGenericServerResponse(http.StatusNotFound, "DELETE", schema.GroupResource{}, "", "404 page not found", 0, true), false},
+		"something else": {apierrors.NewConflict(widgets, "a", errors.New("changed")), false},
+		"nothing":        {nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := doesNotExist(test.err); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -162,7 +162,25 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 		data[dataPruned] = plan.Revision.Revision
 	}
 	data[dataFinished] = s.finishedNow()
-	return s.saveParent(ctx, plan, plan.keepUnseen(scopeOf(ids)), memory{data: data, proofs: s.proven(false)})
+	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), memory{data: data, proofs: s.proven(false)})
+}
+
+// keepUnknown adds to what a scope is to shrink to those kinds of which nobody knows
+// what is left: those that could not be looked at, and those that are not served,
+// which may be for a moment only. Where they were they may still be.
+func (p Plan) keepUnknown(is scope) scope {
+	unknown := false
+	for gk := range p.parent.kinds() {
+		if _, served := p.kinds.lookup(gk); !served || p.blind[gk] != nil {
+			is.kinds[gk], unknown = true, true
+		}
+	}
+	if unknown {
+		for _, ns := range p.parent.namespaces() {
+			is.namespaces[ns] = true
+		}
+	}
+	return is
 }
 
 // idsOf returns the objects' identities.

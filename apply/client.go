@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/apply/follow"
 )
 
 // listPage is how many objects one list request returns. Pages bound the memory
@@ -146,6 +148,13 @@ func (c *client) listMetadata(ctx context.Context, gvr schema.GroupVersionResour
 		if err != nil {
 			return fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
 		}
+		objects := make([]metav1.Object, len(page.Items))
+		for i := range page.Items {
+			objects[i] = &page.Items[i]
+		}
+		if err := soundList(page, objects, namespace, options); err != nil {
+			return fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
+		}
 		for i := range page.Items {
 			visit(&page.Items[i])
 		}
@@ -154,6 +163,16 @@ func (c *client) listMetadata(ctx context.Context, gvr schema.GroupVersionResour
 		}
 		options.Continue = page.Continue
 	}
+}
+
+// soundList tells what shows that a list is not what was asked for; nil if nothing does.
+func soundList(list metav1.ListInterface, objects []metav1.Object, namespace string, options metav1.ListOptions) error {
+	for _, o := range objects {
+		if namespace != "" && o.GetNamespace() != namespace {
+			return fmt.Errorf("the API server sent %s/%s where namespace %s was asked for", o.GetNamespace(), o.GetName(), namespace)
+		}
+	}
+	return follow.CheckList(list, objects, options)
 }
 
 // deletion is what the API server made of a delete.

@@ -65,38 +65,50 @@ func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline
 	return s.deleteObserved(ctx, m, deadline)
 }
 
-// deleteObserved deletes the very object and version that was looked at, and
-// calls it pruned only when it is gone, for which it waits until the deadline.
-// An object that changes meanwhile (a workload's status does all the time) is
-// looked at again, and needs the same proof again.
+// deleteObserved deletes the very object and version that it has just looked at, and
+// calls it pruned only when it is gone, for which it waits until the deadline. What a
+// watch or a list told of the object is why it is looked at, and never proof enough:
+// the proof is the object itself, label and entry, and the preconditions hold the API
+// server to it. An object that changes meanwhile (a workload's status does all the
+// time) is looked at again, and needs the same proof again.
 func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) Outcome {
 	for range deleteTries {
-		deleted, err := s.deleteVersion(ctx, m)
+		live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
-		case apierrors.IsNotFound(err):
+		case doesNotExist(err):
 			return Outcome{ID: m.ID, Action: Pruned}
+		case notServed(err):
+			return s.unserved(m)
+		case err != nil:
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it before it is deleted: %w", err))
+		}
+		now := newMember(m.ID.GroupKind(), m.GVR, live)
+		if now.ID != m.ID || now.UID != m.UID || now.Set != s.id || !now.Applied || s.keeps(now) != "" {
+			return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
+		}
+		deleted, err := s.deleteVersion(ctx, now)
+		switch {
+		case doesNotExist(err):
+			return Outcome{ID: m.ID, Action: Pruned}
+		case notServed(err):
+			return s.unserved(m)
 		case apierrors.IsConflict(err):
-			live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
-			if apierrors.IsNotFound(err) {
-				return Outcome{ID: m.ID, Action: Pruned}
-			}
-			if err != nil {
-				return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it again before it is deleted: %w", err))
-			}
-			now := newMember(m.ID.GroupKind(), m.GVR, live)
-			if now.UID != m.UID || now.Set != s.id || !now.Applied || s.keeps(now) != "" {
-				return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
-			}
-			m = now
 		case err != nil:
 			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", s.explain(err, m.object(), m.GVR.Resource)))
 		case deleted.Gone:
 			return Outcome{ID: m.ID, Action: Pruned}
 		default:
-			return s.observeGone(ctx, m, deadline)
+			return s.observeGone(ctx, now, deadline)
 		}
 	}
 	return blocked(m, "it keeps changing while it is looked at; the next sync tries again")
+}
+
+// unserved is the outcome of an object whose kind is not served at the moment: that
+// says nothing of the object.
+func (s *Set) unserved(m member) Outcome {
+	s.cluster.distrustKinds()
+	return blocked(m, "its kind is not served at the moment; the next sync looks again")
 }
 
 // deleteVersion deletes one version of one object.
@@ -135,7 +147,7 @@ func (s *Set) goneSince(plan *Plan) []Outcome {
 	defer s.mu.Unlock()
 	var outcomes []Outcome
 	for id, m := range s.deleting {
-		if now, there := plan.members[id]; there && now.UID == m.UID {
+		if now, there := plan.members[id]; there && now.UID == m.UID || plan.blind[id.GroupKind()] != nil {
 			continue
 		}
 		delete(s.deleting, id)

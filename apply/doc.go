@@ -106,7 +106,9 @@
 // with a status, whole objects, since that tells how they are (health.go) and whether
 // a Job has ended; further the
 // Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
-// lists, watches and keeps them; a plan waits up to 5 s for what is not seen, then fails.
+// lists, watches and keeps them; a plan waits up to 5 s for what is not seen. Without
+// Namespaces or its parent it then fails; objects of a kind that cannot be seen (the
+// server behind an aggregated API is down) are parked, and the rest is synced.
 // An API server that has gone back to an earlier state makes all of this worthless, which
 // ClusterOptions.WentBack tells whoever runs the watching.
 // A kind that was not served when its objects were planned is followed from the next plan
@@ -135,15 +137,27 @@
 //   - no declaration by this set or another of this daemon, each other one polled and
 //     loaded since the object was found to have left (handover.go);
 //   - no owner, no annotation against it, a namespace that we may write in;
-//   - uid and resourceVersion of what was looked at, as preconditions; after a
-//     conflict all of this is looked at again;
+//   - the object itself, looked at just before: what a watch or a list told of it is
+//     not proof enough. Its uid and resourceVersion are preconditions; after a conflict
+//     all of this is looked at again;
 //   - approval, where an object is not as declared, too much would go, the source of
 //     the manifests has changed, or data would be lost (approval.go, guard.go). An
 //     approval is for one revision, and used up when nothing is left to prune.
 //
 // The order is the reverse of applying, and a Namespace comes last, with a look at
 // everything in it that is no older than the prune. An object counts as pruned when
-// it was seen to be gone.
+// it was seen to be gone: the API server says of its name that there is none.
+//
+// # What is believed
+//
+// That something is there, and ours, is looked at before it is deleted. That something
+// is absent cannot be proved by the answer that lacks it, so nothing is deleted for it
+// but a Namespace that lists show to be empty; and an answer that shows signs of not
+// being the API server's own, or not whole, is an error instead: discovery without what
+// every API server serves (kinds.go), a list without version, of other objects than those
+// asked for, or that never ends (follow.CheckList), a 404 that names no object
+// (apierror.go). What is not served, or cannot be looked at, is not gone: it is not
+// pruned, keeps its place in the parent, and keeps Namespaces from being pruned.
 //
 // # Whose object it is
 //

@@ -101,10 +101,8 @@ func (g guard) checkCRD(ctx context.Context, m member) (string, error) {
 // the same sync. It asks for every kind that can be listed and deleted; a kind
 // that cannot be looked at counts as one that has objects.
 func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
-	if len(g.kinds.unreachable) > 0 {
-		for _, err := range g.kinds.unreachable {
-			return "", fmt.Errorf("an API group could not be discovered: %w", err)
-		}
+	if err := g.kinds.allUnreachable(); err != nil {
+		return "", err
 	}
 	foreign, ours := &contents{}, &contents{}
 	for gk, gvk := range g.kinds.preferred {

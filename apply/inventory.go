@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -18,32 +17,51 @@ type inventory struct {
 	// unseen are namespaces that an application repo has no right to look at yet:
 	// its RoleBinding is still to come.
 	unseen map[string]bool
+	// blind are kinds of which nobody can tell what there is, and why: the API server
+	// behind them is down, or answers with errors. Their objects are not gone.
+	blind map[schema.GroupKind]error
+}
+
+// newInventory returns an empty one.
+func newInventory() *inventory {
+	return &inventory{members: map[ID]member{}, unseen: map[string]bool{}, blind: map[schema.GroupKind]error{}}
 }
 
 // inventory finds every labelled object of the kinds, whichever set it belongs
 // to: one list of metadata per kind, some at a time. A kind that is not served
-// has no objects.
+// has no objects, unless nobody knows what its group serves.
 func (s *Set) inventory(ctx context.Context, k *kinds, in scope) (*inventory, error) {
-	found := &inventory{members: map[ID]member{}, unseen: map[string]bool{}}
+	found := newInventory()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for gk := range in.kinds {
 		served, known := k.lookup(gk)
 		if !known {
 			if err := k.groupUnreachable(gk.Group); err != nil {
-				return nil, fmt.Errorf("look for objects of kind %s: %w", gk, err)
+				found.miss(gk, err)
 			}
 			continue
 		}
 		group.Go(func() error {
 			err := s.cluster.own.listMetadata(ctx, served.GVR, "", partOfLabel, found.visit(gk, served.GVR))
 			if apierrors.IsForbidden(err) && s.options.Tier == Application {
-				return s.inventoryByNamespace(ctx, gk, served.GVR, in, found)
+				err = s.inventoryByNamespace(ctx, gk, served.GVR, in, found)
+			}
+			if _, answered := apiStatus(err); answered && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+				found.miss(gk, err)
+				return nil
 			}
 			return err
 		})
 	}
 	return found, group.Wait()
+}
+
+// miss notes that nobody can tell what there is of a kind.
+func (i *inventory) miss(gk schema.GroupKind, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.blind[gk] = err
 }
 
 // inventoryByNamespace looks where an application repo has objects, with the

@@ -1,9 +1,12 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,7 +39,12 @@ func discoverKinds(ctx context.Context, client discovery.DiscoveryInterfaceWithC
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
 	var partial *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partial) {
-		return nil, fmt.Errorf("discover the kinds the API server serves: %w", err)
+		err = fmt.Errorf("discover the kinds the API server serves: %w", err)
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) { // a login page, say
+			err = fmt.Errorf("%w; does something else answer in its place?", err)
+		}
+		return nil, err
 	}
 	k := &kinds{
 		served:      map[schema.GroupVersionKind]servedKind{},
@@ -50,7 +58,22 @@ func discoverKinds(ctx context.Context, client discovery.DiscoveryInterfaceWithC
 		k.add(list)
 	}
 	k.prefer(groups)
+	if err := k.plausible(); err != nil {
+		return nil, err
+	}
 	return k, nil
+}
+
+// plausible is the error of an answer that cannot be the discovery of any Kubernetes
+// API server: everything would seem to be gone. What lacks these kinds comes from
+// something that answers in its place, or from one that is not up yet.
+func (k *kinds) plausible() error {
+	for _, gk := range []schema.GroupKind{namespaceKind, {Kind: "ConfigMap"}} {
+		if _, found := k.lookup(gk); !found {
+			return fmt.Errorf("discover the kinds the API server serves: its answer lacks kind %s, which every API server serves; does something else answer in its place?", gk.Kind)
+		}
+	}
+	return nil
 }
 
 // add takes over one group version's resources.
@@ -129,10 +152,31 @@ func (k *kinds) hasStatus(gvk schema.GroupVersionKind) bool { return k.served[gv
 
 // groupUnreachable returns why a group's kinds could not be discovered, or nil.
 func (k *kinds) groupUnreachable(group string) error {
-	for gv, err := range k.unreachable {
-		if gv.Group == group {
-			return fmt.Errorf("the API group %s could not be discovered: %w", group, err)
+	return k.unreached(func(gv schema.GroupVersion) bool { return gv.Group == group })
+}
+
+// allUnreachable returns which groups' kinds could not be discovered, or nil.
+func (k *kinds) allUnreachable() error {
+	return k.unreached(func(schema.GroupVersion) bool { return true })
+}
+
+// unreached names those group versions, among the ones that match, that could not be
+// discovered: always in the same order, so that the same trouble is told in the same words.
+func (k *kinds) unreached(matching func(schema.GroupVersion) bool) error {
+	var names []string
+	var first error
+	for _, gv := range slices.SortedFunc(maps.Keys(k.unreachable), compareVersions) {
+		if matching(gv) {
+			names = append(names, gv.String())
+			first = cmp.Or(first, k.unreachable[gv])
 		}
 	}
-	return nil
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the API server cannot tell what %s serves, probably because the server behind it is down (kubectl get apiservices): %w",
+		strings.Join(names, ", "), first)
 }
+
+// compareVersions orders group versions by name.
+func compareVersions(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }

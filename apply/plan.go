@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SetRevision is the revision that a set shall become, and where it came from.
@@ -34,11 +36,12 @@ type Plan struct {
 	kinds    *kinds
 	live     liveNamespaces
 	parent   parent
-	members  map[ID]member   // labelled live objects of the kinds in use, of any set
-	unseen   map[string]bool // namespaces that could not be looked at yet
-	leaving  []member        // this set's members that are declared no more
-	had      int             // how many live objects the set had when it was planned
-	taken    map[ID]string   // what another repo of this daemon declares already
+	members  map[ID]member              // labelled live objects of the kinds in use, of any set
+	unseen   map[string]bool            // namespaces that could not be looked at yet
+	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
+	leaving  []member                   // this set's members that are declared no more
+	had      int                        // how many live objects the set had when it was planned
+	taken    map[ID]string              // what another repo of this daemon declares already
 
 	strangers *strangers // who owns what is another's, as far as that was looked up
 }
@@ -62,7 +65,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 		return Plan{}, err
 	}
 	plan.Warnings = append(plan.Warnings, checked.Warnings...)
-	plan.objects, plan.held = parkHomeless(checked.Objects, checked.Parked, plan.live)
+	plan.objects, plan.held = parkHomeless(checked.Objects, unreached(checked.Parked, plan.kinds), plan.live)
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
@@ -70,6 +73,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if err := s.survey(ctx, &plan); err != nil {
 		return Plan{}, err
 	}
+	plan.parkBlind()
 	for _, m := range plan.members {
 		if m.Set == s.id {
 			plan.had++
@@ -87,6 +91,10 @@ func (s *Set) survey(ctx context.Context, plan *Plan) error {
 		return fmt.Errorf("find the set's live objects: %w", err)
 	}
 	plan.members, plan.unseen = found.members, found.unseen
+	if plan.blind == nil {
+		plan.blind = map[schema.GroupKind]error{}
+	}
+	maps.Copy(plan.blind, found.blind) // what one look missed no other makes good
 	plan.leaving = s.leaving(*plan)
 	return nil
 }
@@ -143,6 +151,47 @@ func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Ob
 		parked = append(parked, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: reason})
 	}
 	return housed, parked
+}
+
+// unreached gives those objects a better reason to be parked of whose group nobody
+// knows what it serves.
+func unreached(parked []Outcome, k *kinds) []Outcome {
+	for i, o := range parked {
+		if err := k.groupUnreachable(o.ID.Group); err != nil {
+			parked[i].Reason = fmt.Sprintf("waits for its kind: %v", err)
+		}
+	}
+	return parked
+}
+
+// parkBlind parks the objects of kinds that could not be looked at: whether they are
+// there, and whose they are, is not known. What is there of such a kind and has left
+// git is not known either, which is said.
+func (p *Plan) parkBlind() {
+	if len(p.blind) == 0 {
+		return
+	}
+	waiting := map[schema.GroupKind]bool{}
+	for _, held := range p.held {
+		waiting[held.ID.GroupKind()] = true
+	}
+	seen := make([]Object, 0, len(p.objects))
+	for _, o := range p.objects {
+		err := p.blind[o.ID().GroupKind()]
+		if err == nil {
+			seen = append(seen, o)
+			continue
+		}
+		waiting[o.ID().GroupKind()] = true
+		p.held = append(p.held, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: fmt.Sprintf("waits until its kind can be looked at: %v", err)})
+	}
+	p.objects = seen
+	for gk, err := range p.blind {
+		if !waiting[gk] {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("what is left of kind %s, which is declared no more, cannot be looked for: %v; nothing of it is pruned until it can", gk, err))
+		}
+	}
+	slices.Sort(p.Warnings)
 }
 
 // scope is where the set has or is to have objects.

@@ -27,6 +27,7 @@ type tracker struct {
 	mu    sync.Mutex // guards what follows
 	kinds map[schema.GroupKind]*trackedKind
 	users map[*Set]map[schema.GroupKind]bool
+	blind map[schema.GroupKind]bool // that sets could not look at, and wait for
 }
 
 // trackedKind is one kind that is followed.
@@ -40,11 +41,30 @@ type trackedKind struct {
 // view is what is known of a kind in all namespaces or in one.
 type view struct {
 	*follow.Shelf[ID, member]
-	stop context.CancelFunc
+	stop     context.CancelFunc
+	regained func()
+}
+
+// Current implements follow.Audience.
+func (v *view) Current() {
+	v.Shelf.Current()
+	v.regained()
+}
+
+// patience is how long it is worth waiting for the view to become current: not again
+// and again for one that has been lost for long.
+func (v *view) patience() time.Duration {
+	if _, since, problem := v.State(); problem != nil {
+		return max(0, sightPatience-time.Since(since))
+	}
+	return sightPatience
 }
 
 func newTracker(s *sight, served func(context.Context) (*kinds, error), told func(ID, metav1.Object)) *tracker {
-	return &tracker{sight: s, served: served, told: told, kinds: map[schema.GroupKind]*trackedKind{}, users: map[*Set]map[schema.GroupKind]bool{}}
+	return &tracker{
+		sight: s, served: served, told: told,
+		kinds: map[schema.GroupKind]*trackedKind{}, users: map[*Set]map[schema.GroupKind]bool{}, blind: map[schema.GroupKind]bool{},
+	}
 }
 
 // use makes the kinds those that a set uses, and stops following what nobody uses.
@@ -140,7 +160,7 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 	if whole {
 		resource = as.followWhole(gk, gvr, namespace)
 	}
-	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told)}
+	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told), regained: func() { t.regained(gk) }}
 	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error) {
 		switch {
 		case apierrors.IsForbidden(err):
@@ -172,6 +192,28 @@ func (t *tracker) lookAnew(gk schema.GroupKind) {
 	}
 }
 
+// regained has those sets synced that could not look at a kind.
+func (t *tracker) regained(gk schema.GroupKind) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.blind[gk] {
+		return
+	}
+	delete(t.blind, gk)
+	for s, wanted := range t.users {
+		if wanted[gk] {
+			s.wake()
+		}
+	}
+}
+
+// miss notes that sets wait until a kind can be looked at.
+func (t *tracker) miss(gk schema.GroupKind) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.blind[gk] = true
+}
+
 // missing returns the sets that use a kind which was not served when they were
 // planned, so that it is not followed, and, unless k is nil, is served by now.
 func (t *tracker) missing(k *kinds) []*Set {
@@ -195,34 +237,50 @@ func (t *tracker) missing(k *kinds) []*Set {
 
 // look waits until all is known that a set uses, and returns it. Where the daemon
 // may not see all namespaces it looks, for an application repo, into those where the
-// repo has objects, with the rights that it has there.
-func (t *tracker) look(ctx context.Context, s *Set, in scope) (*inventory, error) {
-	found := &inventory{members: map[ID]member{}, unseen: map[string]bool{}}
+// repo has objects, with the rights that it has there. A kind of which it cannot be
+// known what there is keeps no other from being known.
+func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*inventory, error) {
+	found := newInventory()
 	for gk := range in.kinds {
-		forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System, found)
-		if !forbidden {
-			if err != nil {
-				return nil, err
+		if _, served := k.lookup(gk); !served {
+			if err := k.groupUnreachable(gk.Group); err != nil {
+				found.miss(gk, err)
 			}
 			continue
 		}
-		if s.options.Tier != Application {
+		forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System, found)
+		if forbidden && s.options.Tier == Application {
+			err = t.lookInto(ctx, gk, in, found)
+		} else if forbidden {
 			return nil, err
 		}
-		for namespace := range in.namespaces {
-			if in.absent[namespace] {
-				found.overlook(namespace) // there are no rights either
-				continue
-			}
-			switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
-			case forbidden:
-				found.overlook(namespace)
-			case err != nil:
-				return nil, err
-			}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil, apierrors.IsUnauthorized(err):
+			return nil, err
+		default:
+			found.miss(gk, err)
+			t.miss(gk)
 		}
 	}
 	return found, nil
+}
+
+// lookInto adds what there is of a kind in some namespaces.
+func (t *tracker) lookInto(ctx context.Context, gk schema.GroupKind, in scope, found *inventory) error {
+	for namespace := range in.namespaces {
+		if in.absent[namespace] {
+			found.overlook(namespace) // there are no rights either
+			continue
+		}
+		switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
+		case forbidden:
+			found.overlook(namespace)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // lookAt adds what there is of a kind in one namespace or in all.
@@ -231,7 +289,7 @@ func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace str
 	if v == nil {
 		return false, nil
 	}
-	if err := v.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+	if err := v.Await(ctx, v.patience(), apierrors.IsForbidden); err != nil {
 		return apierrors.IsForbidden(err), err
 	}
 	v.Each(func(id ID, m member) { found.members[id] = m })

@@ -187,13 +187,13 @@ func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope) (*inventory, 
 	if w == nil {
 		return s.inventory(ctx, k, in)
 	}
-	for gk := range in.kinds {
-		if _, served := k.lookup(gk); !served {
-			if err := k.groupUnreachable(gk.Group); err != nil {
-				return nil, fmt.Errorf("look for objects of kind %s: %w", gk, err)
-			}
-		}
-	}
 	w.members.use(s, k, in.kinds)
-	return w.members.look(ctx, s, in)
+	found, err := w.members.look(ctx, s, in, k)
+	if err != nil {
+		return nil, err
+	}
+	if current, _, problem := w.namespaces.State(); len(found.blind) > 0 && !current {
+		return nil, fmt.Errorf("what there is in the cluster is not known: %w", problem) // of any kind
+	}
+	return found, nil
 }

@@ -229,7 +229,7 @@ func (s *Set) awaitGone(ctx context.Context, m member, deadline time.Time) error
 	for {
 		meta, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
-		case apierrors.IsNotFound(err):
+		case doesNotExist(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("look whether the object is gone: %w", err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -470,12 +471,15 @@ func (l *Lease) sawProblem(ctx context.Context, err error) {
 	if l.problem != nil && ctx.Err() != nil {
 		return
 	}
-	l.problem = err
-	kind := err.Error()
+	kind := errors.Unwrap(err).Error() // whatever was being tried
 	var transport *url.Error
-	if errors.As(err, &transport) {
-		kind = "unreachable" // whatever was being tried
+	switch {
+	case errors.As(err, &transport):
+		kind = "unreachable"
+	case strings.Contains(kind, "serializer for "): // client-go's words for a login page
+		err = fmt.Errorf("%w; does something else answer in the API server's place?", err)
 	}
+	l.problem = err
 	if l.said.again(kind, time.Now()) {
 		l.options.Log.Warn().Err(err).Str("lease", l.options.Namespace+"/"+l.options.Name).Msg("no word from the lease, trying on")
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/kubesync/kubesync/test/apiproxy"
 )
@@ -78,8 +79,10 @@ func (s *scenario) misguide(p *apiproxy.Proxy, verb string, args []string, patte
 		p.Mute(pattern)
 		return nil
 	case "say":
-		if reached := p.Say(pattern, []byte(s.ts.ReadFile(args[0]))); reached == 0 {
-			return errors.New("no open watch matches")
+		for deadline := time.Now().Add(time.Minute); p.Say(pattern, []byte(s.ts.ReadFile(args[0]))) == 0; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				return errors.New("no open watch matches")
+			}
 		}
 		return nil
 	case "answer":

@@ -65,7 +65,8 @@
 //	apiproxy readable [NAME] · mute PATTERN [NAME] · say FILE PATTERN [NAME]
 //		readable has all answers asked for in JSON from now on. Watches that match
 //		carry nothing any more, without ending, until normal cuts them; or they carry
-//		the file's content, a line an event, beside what the API server sends.
+//		the file's content, a line an event, beside what the API server sends. say
+//		waits for one to be open.
 //	apiproxy relay [NAME] · silence [NAME]
 //		a way to the API server that passes bytes, TLS and all, for the kubeconfig
 //		$NAME (relay by default), which is the administrator's. silence makes the
@@ -81,7 +82,8 @@
 //		the same for a user with a client certificate.
 //	token [-for DURATION] NAMESPACE/NAME FILE
 //		writes a token of a ServiceAccount, valid for a day or as long as said, into
-//		a file, for a kubeconfig with tokenFile. The CA is $WORK/.cluster-0/ca.crt.
+//		a file, for a kubeconfig with tokenFile. The CA is $WORK/.cluster-0/ca.crt. The
+//		API server takes tokens for a minute longer, hence durations below 0.
 //	webhook start [NAME] · allow|hang [NAME] · deny CODE MESSAGE [NAME]
 //		an admission webhook at the URL $NAME (webhook by default), with the caBundle
 //		$NAME_bundle. It allows everything until it is told otherwise.

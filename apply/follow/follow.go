@@ -235,6 +235,9 @@ func (f *follower) watch(ctx context.Context) error {
 func (f *follower) tell(event watch.Event) error {
 	if event.Type == watch.Error {
 		err := apierrors.FromObject(event.Object)
+		if err.Error() == "" {
+			return errors.New("watch: the API server sent an error without a word about it")
+		}
 		return fmt.Errorf("watch: %w", err)
 	}
 	object, ok := event.Object.(metav1.Object)
