@@ -71,16 +71,17 @@ func (w *wiring) poll(names ...string) int {
 	return manager.Poll(names...)
 }
 
-// hear polls all repos whenever the process gets SIGHUP, until ctx ends. It has to be
-// called early: until then a SIGHUP ends the process.
-func (w *wiring) hear(ctx context.Context) {
+// hear polls all repos whenever the process gets SIGHUP, until ctx ends. Before it is
+// called, and after what it returns is called, a SIGHUP ends the process: so the former
+// is early, and the latter last.
+func (w *wiring) hear(ctx context.Context) (stop func()) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	go w.pollWhenAsked(ctx, asked)
+	return func() { signal.Stop(asked) }
 }
 
-func (w *wiring) pollWhenAsked(ctx context.Context, asked chan os.Signal) {
-	defer signal.Stop(asked)
+func (w *wiring) pollWhenAsked(ctx context.Context, asked <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -115,7 +115,7 @@ func (w *wiring) startAnew() {
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")
 	if !w.settings.Once {
-		w.hear(ctx)
+		defer w.hear(ctx)()
 	}
 	served, err := w.serve()
 	if err != nil {
