@@ -37,7 +37,7 @@
 //   - The status names the revision, says synced, incomplete, failed or suspended as it
 //     is, whether a prune waits, and how many objects are blocked, parked or wrong; the parent
 //     records the revision, and no approval that is used up. Once the status says that all
-//     is done, the cluster has to be so within five seconds.
+//     is done, the cluster has to be so within ten seconds.
 //   - Application repos have their RoleBindings while one is listed, and no longer.
 //   - No log tells of a panic, a data race or a mistake of kubesync's own; daemons end with
 //     status 0.

@@ -149,8 +149,10 @@ func (w *walk) judgeOurs(i id, o *object, live *unstructured.Unstructured) []str
 		return problems
 	}
 	manifest := w.manifest(i, o.entry)
-	if o.entry.ignore {
-		delete(manifest["data"].(fields), "value")
+	if data, _ := manifest["data"].(fields); o.entry.ignore {
+		if delete(data, "value"); len(data) == 0 {
+			delete(manifest, "data")
+		}
 	}
 	if at := differs("", manifest, live.Object); at != "" {
 		problems = append(problems, "is not as declared: "+at)

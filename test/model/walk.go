@@ -281,7 +281,7 @@ const patience = 2 * time.Minute
 
 // truthTime is how long the status may say that all is well before it is: what a watch
 // has yet to tell.
-const truthTime = 5 * time.Second
+const truthTime = 10 * time.Second
 
 // pokeEvery is how often daemons are told to poll while it is not quiet.
 const pokeEvery = 10 * time.Second
