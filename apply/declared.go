@@ -106,7 +106,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		delete(before, id)
 	}
 	s.proofs, s.ended = nil, nil
-	s.parked, s.turnedAway = len(plan.held) > 0, false
+	s.parked, s.turnedAway = len(plan.held) > 0, nil
 	s.mu.Unlock()
 	for _, left := range before {
 		if err := left.begin(ctx); err != nil {

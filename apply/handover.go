@@ -26,7 +26,7 @@ func (c *Cluster) loadedAt(repo string, polled time.Time) {
 	c.loading = make(chan struct{})
 	c.mu.Unlock()
 	for _, s := range c.allSets() {
-		if s.options.Name != repo && s.waits() {
+		if s.waitsFor(repo) {
 			s.wake()
 		}
 	}
@@ -112,11 +112,11 @@ func (s *Set) sinceLeft(leaving []member, polled time.Time) (last time.Time) {
 func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
 	since := s.sinceLeft(plan.leaving, plan.Revision.Polled)
 	if len(plan.leaving) == 0 {
-		s.setWaiting(false)
+		s.setWaiting(nil)
 		return "", nil
 	}
 	missing := s.cluster.awaitOthers(ctx, s.options.Name, since)
-	if s.setWaiting(len(missing) > 0); len(missing) > 0 {
+	if s.setWaiting(missing); len(missing) > 0 {
 		return fmt.Sprintf("waits until %s been read again, since the object may have moved there", have(missing)), nil
 	}
 	if s.cluster.watched() == nil {
@@ -134,23 +134,23 @@ func have(repos []string) string {
 }
 
 // turnAway notes that an object of the set's waits for what another repo will say.
-func (s *Set) turnAway() {
+func (s *Set) turnAway(repo string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turnedAway = true
+	s.turnedAway = append(s.turnedAway, repo)
 }
 
-// setWaiting notes whether the set's prune waits for other repos.
-func (s *Set) setWaiting(waiting bool) {
+// setWaiting notes which other repos the set's prune waits for.
+func (s *Set) setWaiting(repos []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting = waiting
+	s.waiting = repos
 }
 
-// waits tells whether the set waits for other repos: to prune, or for an object
-// that one of them has.
-func (s *Set) waits() bool {
+// waitsFor tells whether the set waits for a repo to be read: to prune, or for an object
+// that the repo has.
+func (s *Set) waitsFor(repo string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting || s.turnedAway
+	return slices.Contains(s.waiting, repo) || slices.Contains(s.turnedAway, repo)
 }

@@ -57,12 +57,12 @@ type Set struct {
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished
-	// left says since when members are declared no more; waiting, that pruning them
-	// waits for other repos; turnedAway, that an object waits for one.
+	// left says since when members are declared no more; waiting, which other repos
+	// pruning them waits for; turnedAway, which ones an object waits for.
 	left map[ID]time.Time
 	// The parent's annotations and labels, as last read or written.
 	steering, steeringLabels map[string]string
-	waiting, turnedAway      bool
+	waiting, turnedAway      []string
 
 	// rejected holds what the API server called a mistake in the manifest, with
 	// the content it was said of: sending the same again would not help.
