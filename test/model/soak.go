@@ -33,41 +33,52 @@ type sample struct {
 }
 
 // soak walks on with one daemon for as long as was asked for, others beside it, and
-// tells whether it has grown.
+// tells whether it has grown. A walk beside it that fails is told, and others go on.
 func (s *site) soak(ctx context.Context, chosen settings) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began := time.Now()
+	began, machine := time.Now(), describeMachine(ctx) // as it is now: the tree may change
 	var beside sync.WaitGroup
 	var others stats
-	var othersErr error
-	chosen.budget = chosen.soak
-	if chosen.parallel--; chosen.parallel > 0 {
-		beside.Go(func() {
-			others, othersErr = s.crew(ctx, chosen, []task{{seed: chosen.seed + 1, steps: chosen.steps}})
-			if othersErr != nil {
-				cancel(errors.New("another walk failed"))
-			}
-		})
-	}
+	var failures []error
+	beside.Go(func() { others, failures = s.besides(ctx, chosen, began) })
 	samples, own, err := s.longWalk(ctx, chosen, began)
 	if err != nil {
 		cancel(errors.New("the long walk failed"))
 	}
 	beside.Wait()
-	if err := errors.Join(err, othersErr); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(append(failures, err)...)
 	}
-	machine := describeMachine(ctx)
 	var results bytes.Buffer
-	grown := writeSoak(&results, machine, chosen, samples, own, others)
+	grown := writeSoak(&results, machine, chosen, samples, own, others, len(failures))
 	s.say("\n%s", results.String())
 	if chosen.out != "" {
 		if err := os.WriteFile(chosen.out, results.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("results: %w", err)
 		}
 	}
-	return grown
+	return errors.Join(append(failures, grown)...)
+}
+
+// besides takes walks until the soak is over, all but one of those that may be taken at
+// a time.
+func (s *site) besides(ctx context.Context, chosen settings, began time.Time) (total stats, failures []error) {
+	const seeds = 100_000 // further on, after a failure
+	next := task{seed: chosen.seed + 1, steps: chosen.steps}
+	for chosen.parallel--; chosen.parallel > 0 && ctx.Err() == nil; next.seed += seeds {
+		chosen.budget = chosen.soak - time.Since(began)
+		if chosen.budget <= 0 {
+			break
+		}
+		did, err := s.crew(ctx, chosen, []task{next})
+		total.add(did)
+		if err != nil && ctx.Err() == nil {
+			s.say("%v", err)
+			failures = append(failures, err)
+		}
+	}
+	return total, failures
 }
 
 // steady are the steps that leave the daemon running.
@@ -220,7 +231,7 @@ func grown(samples []sample) error {
 const soakRows = 12
 
 // writeSoak writes what a soak found, and returns in what the daemon has grown.
-func writeSoak(out io.Writer, machine string, chosen settings, samples []sample, own, others stats) error {
+func writeSoak(out io.Writer, machine string, chosen settings, samples []sample, own, others stats, failures int) error {
 	err := grown(samples)
 	verdict := "flat"
 	if err != nil {
@@ -229,7 +240,7 @@ func writeSoak(out io.Writer, machine string, chosen settings, samples []sample,
 	fmt.Fprintf(out, "# A soak of %s\n\nWritten by `make soak`; package test/model tells what it does and what is flat.\n\n", chosen.soak)
 	fmt.Fprintf(out, "%s\n\n", machine)
 	fmt.Fprintf(out, "- the daemon: **%s**\n", verdict)
-	fmt.Fprintf(out, "- its walk (seed %d): %s\n- beside it (seeds from %d): %s\n- invariants broken: 0\n\n", chosen.seed, own, chosen.seed+1, others)
+	fmt.Fprintf(out, "- its walk (seed %d): %s\n- beside it (seeds from %d): %s\n- walks that failed: %d\n\n", chosen.seed, own, chosen.seed+1, others, failures)
 	fmt.Fprintf(out, "Medians of each part of the time:\n\n| until | quiet points | RssAnon | goroutines | file descriptors | temporary files |\n|---|---|---|---|---|---|\n")
 	for row := range soakRows {
 		part := between(samples, float64(row)/soakRows, float64(row+1)/soakRows)
