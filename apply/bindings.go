@@ -150,20 +150,32 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 // authorizer learns of it by a watch, some milliseconds later. It sees bindings
 // in the order of their creation, so the last one stands for all.
 func (c *Cluster) awaitBinding(ctx context.Context, namespace string) {
+	for deadline := time.Now().Add(bindingWait); time.Now().Before(deadline); {
+		// If it cannot be asked, the writes themselves will tell.
+		if allowed, err := c.reviewLimited(ctx, namespace); err != nil || allowed || pause(ctx) != nil {
+			return
+		}
+	}
+}
+
+// limitedMayWrite tells whether application repos have rights in a namespace.
+func (c *Cluster) limitedMayWrite(ctx context.Context, namespace string) bool {
+	allowed, err := c.reviewLimited(ctx, namespace)
+	return allowed && err == nil
+}
+
+// reviewLimited asks whether LimitedUser has what ClusterRole admin gives first of all.
+func (c *Cluster) reviewLimited(ctx context.Context, namespace string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "create", Resource: "configmaps",
 		},
 	}}
-	for deadline := time.Now().Add(bindingWait); time.Now().Before(deadline); {
-		answer, err := c.asLimited.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil || answer.Status.Allowed {
-			return // if it cannot be asked, the writes themselves will tell
-		}
-		if pause(ctx) != nil {
-			return
-		}
+	answer, err := c.asLimited.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
 	}
+	return answer.Status.Allowed, nil
 }
 
 // removeBinding deletes a binding of ours, if it is still the one looked at.

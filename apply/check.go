@@ -29,6 +29,10 @@ type Rules struct {
 	// HasStatus tells whether a kind's status is a subresource, so that a
 	// manifest's status says nothing. Nil means OfflineHasStatus.
 	HasStatus func(schema.GroupVersionKind) bool
+	// Lasting tells whether objects of a kind can be listed, watched, patched and deleted.
+	// Reviews and bindings, for example, are requests that leave nothing behind. Nil means
+	// that all can.
+	Lasting func(schema.GroupVersionKind) bool
 }
 
 // Checked is a set of objects as it may be applied.
@@ -129,6 +133,11 @@ type check struct {
 // object looks at one object and, if nothing is wrong, adds it to the result.
 func (c *check) object(o Object) {
 	scope, hasStatus := c.kind(o.GroupVersionKind())
+	if c.rules.Lasting != nil && !c.rules.Lasting(o.GroupVersionKind()) {
+		c.problem(o.draft(), fmt.Sprintf("objects of kind %s of %s cannot be declared: the API server does not let them be listed, watched, patched and deleted",
+			o.GroupVersionKind().Kind, o.GroupVersionKind().GroupVersion()))
+		return
+	}
 	found, known := c.before[o.manifest]
 	if !known || found.grounds != c.grounds(found.prepared.id, scope, hasStatus) {
 		var fit bool

@@ -46,7 +46,11 @@
 // refuse anyway, because every request for such a repo is made as a user who has
 // rights in its namespaces only. Pods that a repo's own controllers make are never
 // seen here; the label pod-security.kubernetes.io/enforce on the namespace is what
-// stops them.
+// stops them. Nor is any ServiceAccount of a namespace out of reach for who may write
+// there. Package test/hostile tries all of it.
+//
+// Kinds that such a repo may not list, though it may write others in the namespace, fail
+// object by object, and what there is of them stays: whose it is could not be told.
 //
 // # Preparing
 //

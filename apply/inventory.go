@@ -14,9 +14,7 @@ import (
 type inventory struct {
 	mu      sync.Mutex // guards what follows while it is filled
 	members map[ID]member
-	// unseen are namespaces that an application repo has no right to look at yet:
-	// its RoleBinding is still to come.
-	unseen map[string]bool
+	unseen  unseen
 	// blind are kinds of which nobody can tell what there is, and why: the API server
 	// behind them is down, or answers with errors. Their objects are not gone.
 	blind map[schema.GroupKind]error
@@ -24,8 +22,13 @@ type inventory struct {
 
 // newInventory returns an empty one.
 func newInventory() *inventory {
-	return &inventory{members: map[ID]member{}, unseen: map[string]bool{}, blind: map[schema.GroupKind]error{}}
+	return &inventory{members: map[ID]member{}, unseen: unseen{}, blind: map[schema.GroupKind]error{}}
 }
+
+// unseen is where an application repo may not look: the kinds by namespace, with what the
+// API server says, nil where it was not asked. Its RoleBinding may be still to come, or
+// its rights do not cover the kind.
+type unseen map[string]map[schema.GroupKind]error
 
 // inventory finds every labelled object of the kinds, whichever set it belongs
 // to: one list of metadata per kind, some at a time. A kind that is not served
@@ -70,13 +73,13 @@ func (i *inventory) miss(gk schema.GroupKind, err error) {
 func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr schema.GroupVersionResource, in scope, found *inventory) error {
 	for ns := range in.namespaces {
 		if in.absent[ns] {
-			found.overlook(ns) // there are no rights either
+			found.overlook(gk, ns, nil) // there are no rights either
 			continue
 		}
 		err := s.client.listMetadata(ctx, gvr, ns, partOfLabel, found.visit(gk, gvr))
 		switch {
 		case apierrors.IsForbidden(err):
-			found.overlook(ns)
+			found.overlook(gk, ns, err)
 		case err != nil:
 			return err
 		}
@@ -94,9 +97,12 @@ func (i *inventory) visit(gk schema.GroupKind, gvr schema.GroupVersionResource) 
 	}
 }
 
-// overlook notes that a namespace could not be looked at.
-func (i *inventory) overlook(namespace string) {
+// overlook notes that a kind could not be looked at in a namespace.
+func (i *inventory) overlook(gk schema.GroupKind, namespace string, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.unseen[namespace] = true
+	if i.unseen[namespace] == nil {
+		i.unseen[namespace] = map[schema.GroupKind]error{}
+	}
+	i.unseen[namespace][gk] = err
 }

@@ -21,6 +21,7 @@ type servedKind struct {
 	Namespaced bool
 	HasStatus  bool // has a status subresource
 	Listable   bool // supports list and delete, so that members can be found and pruned
+	Lasting    bool // moreover supports patch and watch, so that they can be kept as they are declared
 }
 
 // kinds is a snapshot of discovery. It is immutable; when a kind is missing the
@@ -92,11 +93,13 @@ func (k *kinds) add(list *metav1.APIResourceList) {
 		if strings.Contains(r.Name, "/") {
 			continue // a subresource
 		}
+		listable := slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete")
 		k.served[gv.WithKind(r.Kind)] = servedKind{
 			GVR:        gv.WithResource(r.Name),
 			Namespaced: r.Namespaced,
 			HasStatus:  withStatus[r.Name],
-			Listable:   slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete"),
+			Listable:   listable,
+			Lasting:    listable && slices.Contains(r.Verbs, "patch") && slices.Contains(r.Verbs, "watch"),
 		}
 	}
 }
@@ -149,6 +152,13 @@ func (k *kinds) scope(gvk schema.GroupVersionKind) Scope {
 
 // hasStatus tells whether a kind's status is a subresource of its own.
 func (k *kinds) hasStatus(gvk schema.GroupVersionKind) bool { return k.served[gvk].HasStatus }
+
+// lasting tells whether objects of a kind can be kept as they are declared. What is not
+// served may be so one day.
+func (k *kinds) lasting(gvk schema.GroupVersionKind) bool {
+	served, found := k.served[gvk]
+	return !found || served.Lasting
+}
 
 // groupUnreachable returns why a group's kinds could not be discovered, or nil.
 func (k *kinds) groupUnreachable(group string) error {

@@ -36,8 +36,8 @@ type Plan struct {
 	kinds    *kinds
 	live     liveNamespaces
 	parent   parent
-	members  map[ID]member              // labelled live objects of the kinds in use, of any set
-	unseen   map[string]bool            // namespaces that could not be looked at yet
+	members  map[ID]member // labelled live objects of the kinds in use, of any set
+	unseen   unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
 	leaving  []member                   // this set's members that are declared no more
 	had      int                        // how many live objects the set had when it was planned
@@ -125,6 +125,7 @@ func (s *Set) rules(plan Plan) Rules {
 		SystemNamespace:  func(name string) bool { return s.cluster.isSystem(name, plan.live) },
 		Scope:            plan.kinds.scope,
 		HasStatus:        plan.kinds.hasStatus,
+		Lasting:          plan.kinds.lasting,
 	}
 }
 

@@ -270,12 +270,12 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*invent
 func (t *tracker) lookInto(ctx context.Context, gk schema.GroupKind, in scope, found *inventory) error {
 	for namespace := range in.namespaces {
 		if in.absent[namespace] {
-			found.overlook(namespace) // there are no rights either
+			found.overlook(gk, namespace, nil) // there are no rights either
 			continue
 		}
 		switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
 		case forbidden:
-			found.overlook(namespace)
+			found.overlook(gk, namespace, err)
 		case err != nil:
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // enterNamespaces gives an application repo its rights, and looks at what could
@@ -27,7 +29,7 @@ func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	return s.judgeUnseen(plan, live, bindings)
+	return s.judgeUnseen(ctx, plan, live, bindings)
 }
 
 // dismissGone takes back that a namespace could not be looked at where there is none by
@@ -38,17 +40,20 @@ func (s *Set) dismissGone(ctx context.Context, plan *Plan) (liveNamespaces, erro
 	if err != nil {
 		return live, fmt.Errorf("look for the namespaces that could not be looked at: %w", err)
 	}
-	maps.DeleteFunc(plan.unseen, func(ns string, _ bool) bool { return !live.has(ns) })
+	maps.DeleteFunc(plan.unseen, func(ns string, _ map[schema.GroupKind]error) bool { return !live.has(ns) })
 	return live, nil
 }
 
 // judgeUnseen says what is wrong if a repo cannot see what it has in some namespaces: where
-// it may write, that is an error; where it may not any more, what it has there stays.
-func (s *Set) judgeUnseen(plan *Plan, live liveNamespaces, bindings error) error {
+// it may write, that is an error, unless only some kinds are closed to it; where it may
+// not any more, what it has there stays.
+func (s *Set) judgeUnseen(ctx context.Context, plan *Plan, live liveNamespaces, bindings error) error {
 	mayWrite := s.cluster.namespacesFor([]ListedRepo{{Namespaces: s.options.Namespaces}}, live)
 	var lacking, closed []string
 	for _, ns := range plan.unseenNamespaces() {
 		switch {
+		case mayWrite[ns] && s.cluster.limitedMayWrite(ctx, ns):
+			s.setAside(plan, ns)
 		case mayWrite[ns]:
 			lacking = append(lacking, ns)
 		case live.exists(ns):
@@ -67,6 +72,31 @@ func (s *Set) judgeUnseen(plan *Plan, live liveNamespaces, bindings error) error
 	return nil
 }
 
+// setAside fails the objects of the kinds that the repo may not look at in a namespace,
+// although it may write others there: whose such an object is could not be told. What it
+// has there of these kinds stays.
+func (s *Set) setAside(plan *Plan, namespace string) {
+	closed := plan.unseen[namespace]
+	var names []string
+	for gk := range closed {
+		names = append(names, gk.String())
+	}
+	slices.Sort(names)
+	plan.Warnings = append(plan.Warnings, fmt.Sprintf("what the repo has of %s in %s cannot be seen and stays as it is: ClusterRole admin does not let application repos list it",
+		strings.Join(names, ", "), namespace))
+	seen := make([]Object, 0, len(plan.objects))
+	for _, o := range plan.objects {
+		err, unseen := closed[o.ID().GroupKind()]
+		if !unseen || o.ID().Namespace != namespace {
+			seen = append(seen, o)
+			continue
+		}
+		served, _ := plan.kinds.lookup(o.ID().GroupKind())
+		plan.held = append(plan.held, failed(Outcome{ID: o.ID(), Origin: o.Origin}, s.explain(err, o, served.GVR.Resource)))
+	}
+	plan.objects = seen
+}
+
 // unseenNamespaces returns those that could not be looked at, in order.
 func (p Plan) unseenNamespaces() []string { return slices.Sorted(maps.Keys(p.unseen)) }
 
@@ -74,7 +104,9 @@ func (p Plan) unseenNamespaces() []string { return slices.Sorted(maps.Keys(p.uns
 // that the set may have there: the parent must not forget them.
 func (p Plan) keepUnseen(is scope) scope {
 	if len(p.unseen) > 0 {
-		maps.Copy(is.namespaces, p.unseen)
+		for ns := range p.unseen {
+			is.namespaces[ns] = true
+		}
 		maps.Copy(is.kinds, p.parent.kinds())
 	}
 	return is

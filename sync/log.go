@@ -226,7 +226,11 @@ func attention(outcomes []apply.Outcome) []string {
 			more++
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("%s %s: %s", o.ID, o.Action, why(o)))
+		text := fmt.Sprintf("%s %s: %s", o.ID, o.Action, why(o))
+		if o.Origin.File != "" {
+			text = o.Origin.String() + ": " + text
+		}
+		texts = append(texts, text)
 	}
 	if more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
