@@ -7,12 +7,14 @@ TESTFLAGS =
 KEEP      =
 # make soak SOAK=20m
 SOAK      = 1h
+# make fuzz FUZZTIME=10m, for each parser.
+FUZZTIME  = 1m
 # make image VERSION=1.2.3 IMAGE=registry/name
 IMAGE     = kubesync/kubesync
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILDER   = docker
 
-.PHONY: help build test e2e demo bench crash soak lint verify update image image-test clean
+.PHONY: help build test e2e demo bench crash soak fuzz lint verify update image image-test clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +41,9 @@ crash: ## kill it and lie to it at every request, for hours, and rewrite test/cr
 
 soak: ## walk at random for an hour with one daemon, which must not grow (SOAK=20m)
 	@scripts/model -soak $(SOAK) -out test/model/RESULTS.md
+
+fuzz: ## look for inputs that break a parser (FUZZTIME=1m each)
+	@FUZZTIME='$(FUZZTIME)' scripts/fuzz
 
 lint: ## run the pinned linter, go vet included
 	@scripts/lint/run

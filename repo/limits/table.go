@@ -144,8 +144,8 @@ func (l Limit) bound() bound {
 		return bound{"file", "one manifest, or another file that is read as a whole", size, 16 * mebi,
 			"five times what an API server takes for an object, and it is held in several forms while it is parsed"}
 	case Manifests:
-		return bound{"manifests", "all manifests of a revision", size, 32 * mebi,
-			"some 15,000 objects; they are held in memory, in more than one form"}
+		return bound{"manifests", "all manifests of a revision", size, 24 * mebi,
+			"some 10,000 objects; they are held in memory, in more than one form"}
 	case Documents:
 		return bound{"documents", "documents, and items of Lists, in all manifests of a revision", number, 50_000,
 			"each takes some 800 bytes, however empty"}
