@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -76,7 +77,7 @@ func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) 
 		live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
 		case doesNotExist(err):
-			return Outcome{ID: m.ID, Action: Pruned}
+			return s.confirmGone(ctx, m)
 		case notServed(err):
 			return s.unserved(m)
 		case err != nil:
@@ -89,7 +90,7 @@ func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) 
 		deleted, err := s.deleteVersion(ctx, now)
 		switch {
 		case doesNotExist(err):
-			return Outcome{ID: m.ID, Action: Pruned}
+			return s.confirmGone(ctx, m)
 		case notServed(err):
 			return s.unserved(m)
 		case apierrors.IsConflict(err):
@@ -109,6 +110,21 @@ func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) 
 func (s *Set) unserved(m member) Outcome {
 	s.cluster.distrustKinds()
 	return blocked(m, "its kind is not served at the moment; the next sync looks again")
+}
+
+// confirmGone asks once more for an object that is said not to be there: one wrong
+// answer shall not pass for a deletion.
+func (s *Set) confirmGone(ctx context.Context, m member) Outcome {
+	live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+	switch {
+	case doesNotExist(err), err == nil && live.UID != m.UID:
+		return Outcome{ID: m.ID, Action: Pruned}
+	case notServed(err):
+		return s.unserved(m)
+	case err != nil:
+		return failed(Outcome{ID: m.ID}, fmt.Errorf("look whether the object is gone: %w", err))
+	}
+	return failed(Outcome{ID: m.ID}, errors.New("delete: the API server answered that there is no such object, but it is still there"))
 }
 
 // deleteVersion deletes one version of one object.

@@ -201,20 +201,25 @@ func (m *Manager) abandon(loop *running) {
 	m.options.Observer.Abandon(loop.repo.Name)
 }
 
-// keepHouse does the housekeeping at every interval. Its failure is nobody's
-// but its own.
+// keepHouse does the housekeeping at every interval, and sooner again if it failed. Its
+// failure is nobody's but its own.
 func (m *Manager) keepHouse(ctx context.Context) {
-	for {
+	for failures := 0; ; {
 		err := m.options.Housekeeping(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err == nil:
-			m.kept = echo{}
-		case m.kept.again(err.Error(), time.Now()):
-			m.options.Log.Error().Err(err).Msg("housekeeping failed")
 		}
-		if !sleep(ctx, jitter(m.options.Interval), m.options.Nudged) {
+		wait := m.options.Interval
+		if err == nil {
+			m.kept, failures = echo{}, 0
+		} else {
+			failures++
+			wait = backoff(failures, wait)
+			if m.kept.again(err.Error(), time.Now()) {
+				m.options.Log.Error().Err(err).Msg("housekeeping failed")
+			}
+		}
+		if !sleep(ctx, jitter(wait), m.options.Nudged) {
 			return
 		}
 	}

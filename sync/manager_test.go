@@ -188,8 +188,36 @@ func TestHousekeepingGoesOnAfterAFailure(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		cancel()
 		<-done
-		if kept < 8 || kept > 12 {
+		if kept < 11 || kept > 16 {
 			t.Errorf("kept house %d times in 10 intervals", kept)
+		}
+	})
+}
+
+func TestHousekeepingThatFailedIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		kept := 0
+		manager := NewManager(ManagerOptions{
+			List: &list{}, Interval: time.Hour, Observer: &recorder{}, Log: quiet(),
+			Housekeeping: func(context.Context) error {
+				if kept++; kept <= 2 {
+					return errors.New("the API server is busy")
+				}
+				return nil
+			},
+		}, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		time.Sleep(30 * time.Minute)
+		cancel()
+		<-done
+		if kept != 3 {
+			t.Errorf("kept house %d times in half an interval, want twice in vain and once well", kept)
 		}
 	})
 }
