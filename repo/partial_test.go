@@ -1,9 +1,11 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -528,6 +530,37 @@ func TestPartialCheckout(t *testing.T) {
 	if got := use(t, r, rev); got["used/07.yaml"] != "new" {
 		t.Errorf("got %v", got)
 	}
+}
+
+// TestAnotherReposPack has a server send the files of another repository when a commit is
+// fetched whole: an error, which is not believed the next time.
+func TestAnotherReposPack(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t)
+	s := newSite(t, server.Dir(), "master")
+	s.commit("one", large(3))
+	another, err := server.CreateRepo("another")
+	must(t, err)
+	head, err := another.Commit("one", file("of another"))
+	must(t, err)
+	r := open(t, server.URL("site"), "branch:master")
+	rev, dir := resolve(t, r), t.TempDir()
+	server.Behave(func(right http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			body, _ := io.ReadAll(request.Body) // the log has it in memory
+			if bytes.Contains(body, []byte("command=fetch")) {
+				request.URL.Path = strings.Replace(request.URL.Path, "/site.git", "/another.git", 1)
+				body = bytes.ReplaceAll(body, []byte(rev.ID), []byte(head))
+			}
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			right.ServeHTTP(w, request)
+		})
+	})
+	says(t, r.Checkout(t.Context(), rev, dir), server.URL("site"), "incomplete: objects are missing")
+	says(t, r.Checkout(t.Context(), rev, dir), server.URL("site"), "incomplete: objects are missing")
+	server.Behave(gitserver.Normal())
+	must(t, r.Checkout(t.Context(), rev, dir))
+	same(t, s, rev.ID, dir)
 }
 
 // TestPartialOverSSH has one conversation for all.

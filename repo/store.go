@@ -236,8 +236,7 @@ func (s *store) become(p *pack) {
 func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.Hash) (*pack, error) {
 	p, renew := s.wholePack()
 	switch {
-	case p != nil:
-		return p, nil
+	case p != nil: // perhaps taken when something else was needed
 	case renew:
 		if err := s.fill(ctx, c, tags); err != nil {
 			return nil, err
@@ -253,7 +252,18 @@ func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.
 		}
 	}
 	p, _ = s.wholePack()
-	return p, whole(ctx, p, c)
+	if err := whole(ctx, p, c); err != nil {
+		s.forget()
+		return nil, err
+	}
+	return p, nil
+}
+
+// forget lets go of all that is held, since it is not what the server was asked for.
+func (s *store) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packs, s.whole, s.older, s.kept = nil, nil, nil, nil
 }
 
 // wholePack returns the pack that has all files, nil if none has, and whether the
