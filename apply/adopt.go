@@ -59,6 +59,9 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 			applied.Live = live
 			continue
 		}
+		if err == nil {
+			err = aboutSame(next.Live, applied.Live.GetUID())
+		}
 		if err != nil {
 			return applied, fmt.Errorf("rewrite its field managers: %w", err)
 		}
@@ -120,6 +123,9 @@ func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, obje
 		again, err = s.client.apply(ctx, gvr, object, FieldManager)
 		return withoutSecrets(object, err)
 	})
+	if err == nil {
+		err = aboutSame(again.Live, first.Live.GetUID())
+	}
 	again.Created = first.Created
 	return again, err
 }

@@ -133,6 +133,8 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 		case apierrors.IsNotFound(err): // the namespace went away meanwhile
 		case err != nil:
 			problems = append(problems, fmt.Errorf("create RoleBinding %s/%s for application repos: %w", ns, BindingName, err))
+		case about(added, ns, BindingName) != nil:
+			problems = append(problems, about(added, ns, BindingName))
 		default:
 			last = ns
 			if w := c.watched(); w != nil {

@@ -87,9 +87,9 @@ func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, obj
 	case err != nil:
 		return written{}, err
 	case whole:
-		return readWritten(request.Do(ctx))
+		return aboutIt(object.GetNamespace(), object.GetName())(readWritten(request.Do(ctx)))
 	}
-	return readPartial(request.SetHeader("Accept", acceptMetadata).Do(ctx))
+	return aboutIt(object.GetNamespace(), object.GetName())(readPartial(request.SetHeader("Accept", acceptMetadata).Do(ctx)))
 }
 
 // rehearse sends one server-side apply of which nothing is stored, and returns the
@@ -99,7 +99,7 @@ func (c *client) rehearse(ctx context.Context, gvr schema.GroupVersionResource, 
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err := readWritten(request.Param("dryRun", metav1.DryRunAll).Do(ctx))
+	answer, err := aboutIt(object.GetNamespace(), object.GetName())(readWritten(request.Param("dryRun", metav1.DryRunAll).Do(ctx)))
 	whole, _ := answer.Live.(*unstructured.Unstructured)
 	return whole, answer.Warnings, err
 }
@@ -117,7 +117,7 @@ func (c *client) applying(through rest.Interface, gvr schema.GroupVersionResourc
 
 // patch sends one patch of any type. The answer tells the object's metadata.
 func (c *client) patch(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string, kind types.PatchType, body []byte, options metav1.PatchOptions) (written, error) {
-	return readPartial(patching(c.partial, gvr, namespace, name, kind, body, options).SetHeader("Accept", acceptMetadata).Do(ctx))
+	return aboutIt(namespace, name)(readPartial(patching(c.partial, gvr, namespace, name, kind, body, options).SetHeader("Accept", acceptMetadata).Do(ctx)))
 }
 
 // patching builds the request of a patch.
@@ -129,14 +129,18 @@ func patching(through rest.Interface, gvr schema.GroupVersionResource, namespace
 
 // get reads one whole object.
 func (c *client) get(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
-	answer, err := readWritten(c.objects.Get().AbsPath(objectPath(gvr, namespace, name)...).Do(ctx))
+	answer, err := aboutIt(namespace, name)(readWritten(c.objects.Get().AbsPath(objectPath(gvr, namespace, name)...).Do(ctx)))
 	whole, _ := answer.Live.(*unstructured.Unstructured)
 	return whole, err
 }
 
 // getMetadata reads one object's metadata.
 func (c *client) getMetadata(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	return c.metadata.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	live, err := c.metadata.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return live, about(live, namespace, name)
 }
 
 // listMetadata calls visit with the metadata of every object that matches the
@@ -202,7 +206,20 @@ func (c *client) delete(ctx context.Context, gvr schema.GroupVersionResource, na
 		return deletion{}, err
 	}
 	// A Status says that the object is gone; the object itself, that something is pending.
-	return deletion{Gone: answer.Live.GetObjectKind().GroupVersionKind().Kind == "Status"}, nil
+	if answer.Live.GetObjectKind().GroupVersionKind().Kind == "Status" {
+		return deletion{Gone: true}, nil
+	}
+	return deletion{}, about(answer.Live, namespace, name)
+}
+
+// aboutIt refuses an answer that is not about the object of that name.
+func aboutIt(namespace, name string) func(written, error) (written, error) {
+	return func(answer written, err error) (written, error) {
+		if err == nil {
+			err = about(answer.Live, namespace, name)
+		}
+		return answer, err
+	}
 }
 
 // readWritten decodes an answer that is one whole object.

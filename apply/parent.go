@@ -225,6 +225,9 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 		next.Data[dataWritten] = time.Now().UTC().Format(time.RFC3339)
 		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
+	if err == nil {
+		err = about(saved, s.cluster.options.OwnNamespace, s.parentName)
+	}
 	if err != nil {
 		s.noteParent(p.live) // what was to be seen will not be
 		return parent{}, err

@@ -171,7 +171,7 @@ func (c *Cluster) getParent(ctx context.Context, name string) (*corev1.ConfigMap
 	case err != nil:
 		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", c.options.OwnNamespace, name, err)
 	}
-	return live, nil
+	return live, about(live, c.options.OwnNamespace, name)
 }
 
 // keepParent notes a parent that was just written.

@@ -208,6 +208,9 @@ func (s *Set) recreate(ctx context.Context, gvr schema.GroupVersionResource, obj
 		if owners := live.GetOwnerReferences(); len(owners) > 0 {
 			return written{}, fmt.Errorf("not recreated: %s %s owns the object", owners[0].Kind, owners[0].Name)
 		}
+		if live.GetKind() != object.GetKind() {
+			return written{}, fmt.Errorf("not recreated: asked about the %s, the API server answered about a %s", object.GetKind(), live.GetKind())
+		}
 		gone := newMember(object.GroupVersionKind().GroupKind(), gvr, live)
 		err = s.cluster.write(ctx, func() error {
 			_, err := s.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, "")

@@ -1,0 +1,37 @@
+package apply
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An answer about another object than the one that was asked for (a proxy that mixes up
+// connections, a cache that does) must not be believed: what is deleted, remembered and
+// compared is taken from answers.
+
+// about checks that an answer is about the object of that name.
+func about(live metav1.Object, namespace, name string) error {
+	if live.GetNamespace() == namespace && live.GetName() == name {
+		return nil
+	}
+	return fmt.Errorf("asked about %s, the API server answered about %s: is there a proxy or cache in between that mixes up requests?",
+		fullName(namespace, name), fullName(live.GetNamespace(), live.GetName()))
+}
+
+// aboutSame checks that an answer is about the very object that an earlier one was about.
+// Metadata do not tell the kind, and objects of several kinds may have one name.
+func aboutSame(live metav1.Object, uid types.UID) error {
+	if live.GetUID() == uid {
+		return nil
+	}
+	return fmt.Errorf("%s was replaced by another object meanwhile (uid %s, now %s)", fullName(live.GetNamespace(), live.GetName()), uid, live.GetUID())
+}
+
+func fullName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

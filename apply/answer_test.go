@@ -1,0 +1,68 @@
+package apply
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// TestAnswersAboutAnotherObject has an API server that answers about another object
+// than the one it was asked about.
+func TestAnswersAboutAnotherObject(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind := `"apiVersion": "v1", "kind": "ConfigMap"`
+		if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+			kind = `"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{`+kind+`, "metadata": {"name": "theirs", "namespace": "default", "uid": "1"}}`)
+	}))
+	defer server.Close()
+	c, err := newClient(&rest.Config{Host: server.URL}, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	ours := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "ours", "namespace": "default"}}}
+	for name, ask := range map[string]func() error{
+		"apply": func() error {
+			_, err := c.apply(t.Context(), configMaps, ours, FieldManager)
+			return err
+		},
+		"rehearse": func() error {
+			_, _, err := c.rehearse(t.Context(), configMaps, ours)
+			return err
+		},
+		"patch": func() error {
+			_, err := c.patch(t.Context(), configMaps, "default", "ours", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{})
+			return err
+		},
+		"get": func() error {
+			_, err := c.get(t.Context(), configMaps, "default", "ours")
+			return err
+		},
+		"metadata": func() error {
+			_, err := c.getMetadata(t.Context(), configMaps, "default", "ours")
+			return err
+		},
+		"delete": func() error {
+			_, err := c.delete(t.Context(), configMaps, "default", "ours", "1", "")
+			return err
+		},
+	} {
+		err := ask()
+		if err == nil || !strings.Contains(err.Error(), "asked about default/ours, the API server answered about default/theirs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
