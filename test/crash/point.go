@@ -123,7 +123,7 @@ func longest[T any](lists [][]T) (n int) {
 const waitOutEvery = 10
 
 // liesAtOnce is how many answers of one step are lies of the same kind in one run.
-const liesAtOnce = 10
+const liesAtOnce = 20
 
 // run is one telling of the story: what befalls which requests of its steps.
 type run struct {

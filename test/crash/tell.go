@@ -194,14 +194,20 @@ func (s *site) restful(ctx context.Context, away func() error, poking bool) erro
 	}
 }
 
-// logTail is the end of the daemon's log.
+// logTail is the end of the daemon's log: all of its last lines, and before them those
+// that tell of more than that it looked again.
 func (s *site) logTail() string {
+	const last, before = 15, 40
 	content, err := os.ReadFile(s.path("log"))
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+	end := lines[max(0, len(lines)-last):]
+	loud := slices.DeleteFunc(lines[:len(lines)-len(end)], func(line string) bool {
+		return strings.Contains(line, `"level":"debug"`) || strings.Contains(line, "told by a signal")
+	})
+	return strings.Join(append(slices.Clone(loud[max(0, len(loud)-before):]), end...), "\n")
 }
 
 // tell runs the story with what befalls the requests of some of its steps. After each
