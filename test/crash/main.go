@@ -132,7 +132,7 @@ func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err er
 	if results.record, err = openRecord(chosen.record, results); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, results.record.close()) }()
+	defer func() { err = errors.Join(err, results.record.close(time.Since(l.started), results.runs)) }()
 	runs := told.runs(chosen.fates)
 	switch {
 	case chosen.list:

@@ -16,6 +16,9 @@ type tally struct {
 	runs     int
 	took     []time.Duration // of each run
 	record   record
+	// earlier and runsBefore are what the record tells of earlier sessions.
+	earlier    time.Duration
+	runsBefore int
 }
 
 // add notes what came of a run, and prints it.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // record is a file of what has been tried, so that a long run can be taken up again: a
-// line a point, "converged POINT" or "failed POINT".
+// line a point, "converged POINT" or "failed POINT", and "took DURATION" of N runs at
+// the end of each.
 type record struct{ file *os.File }
 
 // openRecord opens the file of that path, none for "", and puts into results what it
@@ -25,6 +27,12 @@ func openRecord(path string, results *tally) (_ record, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		result, text, _ := strings.Cut(lines.Text(), " ")
+		if result == "took" {
+			if err := results.before(text); err != nil {
+				return record{}, errors.Join(fmt.Errorf("record %s: %w", path, err), file.Close())
+			}
+			continue
+		}
 		p, err := parsePoint(text)
 		if err != nil {
 			return record{}, errors.Join(fmt.Errorf("record %s: %w", path, err), file.Close())
@@ -54,9 +62,24 @@ func (r record) note(result string, points []point) error {
 	return nil
 }
 
-func (r record) close() error {
+// close notes how long all of it took, and ends the record.
+func (r record) close(took time.Duration, runs int) error {
 	if r.file == nil {
 		return nil
 	}
-	return r.file.Close()
+	_, err := fmt.Fprintf(r.file, "took %s %d runs\n", took.Round(time.Second), runs)
+	return errors.Join(err, r.file.Close())
+}
+
+// before adds what an earlier session took.
+func (t *tally) before(text string) error {
+	var took string
+	var runs int
+	if _, err := fmt.Sscanf(text, "%s %d runs", &took, &runs); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	spent, err := time.ParseDuration(took)
+	t.earlier += spent
+	t.runsBefore += runs
+	return err
 }

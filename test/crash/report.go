@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,13 +25,33 @@ func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, told r
 			return fmt.Errorf("results: %w", err)
 		}
 	}
-	all := count(told.points(chosen.fates...))
 	fmt.Fprintf(out, "%d of %d points tried, %d converged, in %d runs and %s\n",
-		len(results.reached), all, results.converged(nil), results.runs, time.Since(l.started).Round(time.Second))
+		len(results.reached), results.known(told, chosen.fates...), results.converged(nil), results.runs+results.runsBefore, results.spent(l.started))
 	if len(results.failures) > 0 {
 		return fmt.Errorf("%d runs failed", len(results.failures))
 	}
 	return nil
+}
+
+// known is how many points there are, of the undisturbed run or reached in another.
+func (t *tally) known(told reference, fates ...fate) int {
+	all := map[point]bool{}
+	for _, of := range told.points(fates...) {
+		for _, p := range of {
+			all[p] = true
+		}
+	}
+	for p := range t.reached {
+		if slices.Contains(fates, p.fate) {
+			all[p] = true
+		}
+	}
+	return len(all)
+}
+
+// spent is the time that trying took, this time and as far as the record tells.
+func (t *tally) spent(since time.Time) time.Duration {
+	return (t.earlier + time.Since(since)).Round(time.Second)
 }
 
 // converged is how many points were tried and came out well, of those that match.
@@ -60,7 +81,7 @@ func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told re
 		return err
 	}
 	fmt.Fprintf(out, "# Results of `make crash`\n\nMade by `scripts/crash` in %s; do not edit. `doc.go` tells the story, what is checked, and\nhow to try one point alone.\n\n%s\n",
-		time.Since(l.started).Round(time.Second), machine)
+		results.spent(l.started), machine)
 	fmt.Fprint(out, "| step | what happens | requests | killed | converged | lied to | converged |\n|---|---|---|---|---|---|---|\n")
 	for _, at := range steps() {
 		die := func(p point) bool { return p.step == at.name && p.fate.deadly() }
@@ -71,10 +92,10 @@ func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told re
 	fmt.Fprint(out, "\n| what befalls a request | points | tried | converged |\n|---|---|---|---|\n")
 	for _, f := range chosen.fates {
 		of := func(p point) bool { return p.fate == f }
-		fmt.Fprintf(out, "| %s | %d | %d | %d |\n", f.says(), count(told.points(f)), results.tried(of), results.converged(of))
+		fmt.Fprintf(out, "| %s | %d | %d | %d |\n", f.says(), results.known(told, f), results.tried(of), results.converged(of))
 	}
 	fmt.Fprintf(out, "\n%d of %d points tried, %d converged, in %d tellings of the story. Points that were not tried are requests that\ncame in the uninterrupted run and not again: how often some things are asked is a matter of time.\n",
-		len(results.reached), count(told.points(chosen.fates...)), results.converged(nil), results.runs)
+		len(results.reached), results.known(told, chosen.fates...), results.converged(nil), results.runs+results.runsBefore)
 	return nil
 }
 
