@@ -24,7 +24,12 @@ func TestAnswersAboutAnotherObject(t *testing.T) {
 			kind = `"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"`
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{`+kind+`, "metadata": {"name": "theirs", "namespace": "default", "uid": "1"}}`)
+		name := "theirs"
+		if strings.Contains(r.URL.Path, "/deployments/") {
+			name = "ours" // but of another kind
+		}
+		_, _ = io.WriteString(w, `{`+kind+`, "metadata": {"name": "`+name+`", "namespace": "default", "uid": "1",
+			"managedFields": [{"manager": "kubesync", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}]}}`)
 	}))
 	defer server.Close()
 	c, err := newClient(&rest.Config{Host: server.URL}, server.Client())
@@ -64,5 +69,13 @@ func TestAnswersAboutAnotherObject(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "asked about default/ours, the API server answered about default/theirs") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+
+	deployment := ours.DeepCopy()
+	deployment.SetAPIVersion("apps/v1")
+	deployment.SetKind("Deployment")
+	_, err = c.apply(t.Context(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, deployment, FieldManager)
+	if err == nil || !strings.Contains(err.Error(), "applied Deployment default/ours of apps/v1, the API server answered about an object of v1") {
+		t.Errorf("another kind: %v", err)
 	}
 }

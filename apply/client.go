@@ -83,13 +83,19 @@ func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, obj
 		through = c.objects
 	}
 	request, err := c.applying(through, gvr, object, manager)
-	switch {
-	case err != nil:
+	if err != nil {
 		return written{}, err
-	case whole:
-		return aboutIt(object.GetNamespace(), object.GetName())(readWritten(request.Do(ctx)))
 	}
-	return aboutIt(object.GetNamespace(), object.GetName())(readPartial(request.SetHeader("Accept", acceptMetadata).Do(ctx)))
+	var answer written
+	if whole {
+		answer, err = readWritten(request.Do(ctx))
+	} else {
+		answer, err = readPartial(request.SetHeader("Accept", acceptMetadata).Do(ctx))
+	}
+	if err == nil {
+		err = aboutApply(answer.Live, object, manager)
+	}
+	return answer, err
 }
 
 // rehearse sends one server-side apply of which nothing is stored, and returns the

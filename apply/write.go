@@ -69,6 +69,11 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		return failed(outcome, w.set.judge(o, served, err))
 	}
 	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
+	if known && !answer.Created && len(recreated) == 0 {
+		if err := aboutSame(answer.Live, before.UID); err != nil {
+			return failed(outcome, err) // the next try knows which of the two it is
+		}
+	}
 	switch {
 	case len(recreated) > 0:
 		outcome.Action, outcome.Reason = Configured, "recreated, because immutable: "+strings.Join(recreated, ", ")
