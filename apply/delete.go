@@ -58,7 +58,7 @@ func inReverse(members []member) [][]member {
 func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline time.Time) Outcome {
 	reason, err := guard.check(ctx, m)
 	if err != nil {
-		return blocked(m, fmt.Sprintf("what it still holds could not be found out: %v", err))
+		return failed(Outcome{ID: m.ID}, fmt.Errorf("what it still holds could not be found out: %w", err))
 	}
 	if reason != "" {
 		return blocked(m, reason)

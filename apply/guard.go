@@ -16,6 +16,9 @@ import (
 // guardNames is how many of the objects in the way a reason names.
 const guardNames = 3
 
+// unservedWait bounds how long a kind may be in discovery and not be served.
+const unservedWait = 5 * time.Second
+
 // guard finds out whether a deletion would destroy data: what is in a
 // PersistentVolume or its claim, the objects of a CRD, and what others have in a
 // Namespace. Approval lets the deletion pass, but never that of a Namespace with
@@ -102,7 +105,7 @@ func (g guard) checkCRD(ctx context.Context, m member) (string, error) {
 // that cannot be looked at counts as one that has objects.
 func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 	if err := g.kinds.allUnreachable(); err != nil {
-		return "", err
+		return fmt.Sprintf("what it still holds could not be found out: %v", err), nil
 	}
 	foreign, ours := &contents{}, &contents{}
 	for gk, gvk := range g.kinds.preferred {
@@ -110,21 +113,19 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 		if !served.Namespaced || !served.Listable {
 			continue
 		}
-		err := g.set.cluster.own.listMetadata(ctx, served.GVR, m.ID.Name, "", func(meta *metav1.PartialObjectMetadata) {
-			found := newMember(gk, served.GVR, meta)
+		held, err := g.holds(ctx, gvk, served, m.ID.Name)
+		if err != nil {
+			return "", err
+		}
+		for i := range held {
+			found := newMember(gk, served.GVR, &held[i])
 			switch {
-			case g.going[found.UID], found.Owned, comesWithNamespace(found, meta):
+			case g.going[found.UID], found.Owned, comesWithNamespace(found, &held[i]):
 			case found.Set == g.set.id && found.Applied:
 				ours.add(found.ID)
 			default:
 				foreign.add(found.ID)
 			}
-		})
-		if apierrors.IsNotFound(err) && g.unserved(ctx, gvk) {
-			continue // its CRD went with this very prune, say, and every object with it
-		}
-		if err != nil {
-			return "", err
 		}
 	}
 	switch {
@@ -136,19 +137,27 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 	return "", nil
 }
 
-// unserved tells whether discovery agrees, which takes it a moment, that a kind is
-// served no more of which the API server said that there is no such thing.
-func (g guard) unserved(ctx context.Context, gvk schema.GroupVersionKind) bool {
-	for deadline := time.Now().Add(servedWait); ; {
-		fresh, err := g.set.cluster.refreshKinds(ctx)
-		if err != nil {
-			return false
+// holds lists the objects of one kind in a Namespace. A kind that is not there has none
+// if discovery agrees, which takes it a moment: its CRD went with this very prune, say,
+// and every object with it. A group that cannot be discovered may still have it.
+func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served servedKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
+	for deadline := time.Now().Add(unservedWait); ; {
+		var held []metav1.PartialObjectMetadata
+		err := g.set.cluster.own.listMetadata(ctx, served.GVR, namespace, "", func(meta *metav1.PartialObjectMetadata) {
+			held = append(held, metav1.PartialObjectMetadata{ObjectMeta: meta.ObjectMeta})
+		})
+		if !apierrors.IsNotFound(err) {
+			return held, err
 		}
-		if _, served := fresh.served[gvk]; !served {
-			return len(fresh.unreachable) == 0 // a group that cannot be discovered may still have it
+		fresh, failure := g.set.cluster.refreshKinds(ctx)
+		if failure != nil {
+			return nil, failure
+		}
+		if _, still := fresh.served[gvk]; !still && len(fresh.unreachable) == 0 {
+			return nil, nil
 		}
 		if time.Now().After(deadline) || pause(ctx) != nil {
-			return false
+			return nil, err
 		}
 	}
 }
