@@ -40,7 +40,7 @@ func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object
 // as kubectl finds them: by owning the last-applied annotation, since old
 // versions had no fixed name.
 func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
-	upgraded := false
+	tried := false
 	for range adoptTries {
 		patch, err := csaPatch(applied.Live)
 		if err != nil {
@@ -49,6 +49,7 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 		if patch == nil {
 			break
 		}
+		tried = true // and perhaps done, whatever the answer is
 		next, err := s.patch(ctx, gvr, applied.Live, patch)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 			// The patch names the version it was made for, and that one is gone.
@@ -65,10 +66,10 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 		if err != nil {
 			return applied, fmt.Errorf("rewrite its field managers: %w", err)
 		}
-		applied.Live, upgraded = next.Live, true
+		applied.Live = next.Live
 		break
 	}
-	if !upgraded {
+	if !tried {
 		return applied, nil
 	}
 	return s.reapply(ctx, gvr, object, applied)

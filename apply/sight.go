@@ -56,16 +56,31 @@ func (s *sight) follow(what string, resource follow.Resource, matching metav1.Li
 	return stop
 }
 
+// What the daemon may not follow it asks for again after a while, and ever more rarely:
+// rights are given later, and one refusal may be a mistake.
+const (
+	firstAsking = 5 * time.Second
+	lastAsking  = 10 * time.Minute
+)
+
 // followIfAllowed follows what the daemon can do without.
 func (s *sight) followIfAllowed(what string, resource follow.Resource, matching metav1.ListOptions, audience follow.Audience) {
-	var stop context.CancelFunc
-	ready := make(chan struct{})
-	stop = s.follow(what, resource, matching, audience, func(err error) {
-		if <-ready; apierrors.IsForbidden(err) {
+	s.running.Go(func() {
+		for wait := firstAsking; s.ctx.Err() == nil; wait = min(2*wait, lastAsking) {
+			ctx, stop := context.WithCancel(s.ctx)
+			follow.Follow(ctx, resource, matching, witness{audience, s, what, func(err error) {
+				if apierrors.IsForbidden(err) {
+					stop()
+				}
+			}})
 			stop()
+			s.forget(what)
+			select {
+			case <-time.After(wait):
+			case <-s.ctx.Done():
+			}
 		}
 	})
-	close(ready)
 }
 
 // witness tells the sight what an audience hears of itself.

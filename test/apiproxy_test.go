@@ -12,7 +12,7 @@ import (
 )
 
 // errProxyUsage says what can be done with a proxy.
-var errProxyUsage = errors.New("want apiproxy start|relay|down|up|cut|readable|normal|silence [NAME], fail CODE PATTERN [NAME], " +
+var errProxyUsage = errors.New("want apiproxy start|relay|down|up|cut|readable|normal|silence [NAME], fail|deny CODE PATTERN [NAME], " +
 	"answer CODE TYPE FILE PATTERN [NAME], hold|mute PATTERN [NAME] or say FILE PATTERN [NAME]")
 
 // apiProxy starts proxies to the cluster's API server, and has them misbehave.
@@ -21,7 +21,7 @@ func (s *scenario) apiProxy(args []string) error {
 		return errProxyUsage
 	}
 	verb, args := args[0], args[1:]
-	takes := map[string]int{"fail": 2, "answer": 4, "hold": 1, "mute": 1, "say": 2}[verb] // arguments besides the name
+	takes := map[string]int{"fail": 2, "deny": 2, "answer": 4, "hold": 1, "mute": 1, "say": 2}[verb] // arguments besides the name
 	if len(args) < takes {
 		return errProxyUsage
 	}
@@ -88,6 +88,7 @@ func (s *scenario) misguide(p *apiproxy.Proxy, verb string, args []string, patte
 	case "answer":
 		fault.ContentType, fault.Answer = args[1], []byte(s.ts.ReadFile(args[2]))
 	}
+	fault.Done = verb == "deny"
 	if verb != "hold" {
 		if fault.Status, err = strconv.Atoi(args[0]); err != nil {
 			return err

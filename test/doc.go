@@ -55,9 +55,10 @@
 //		kubeconfig $NAME (proxy by default), as the administrator:
 //		kubesync start KUBECONFIG=$proxy.
 //	apiproxy down|up|cut|normal [NAME]
-//	apiproxy fail CODE PATTERN [NAME] · hold PATTERN [NAME]
+//	apiproxy fail CODE PATTERN [NAME] · deny CODE PATTERN [NAME] · hold PATTERN [NAME]
 //		down refuses connections and cuts those that there are, which is all that cut
-//		does. Requests whose METHOD PATH?QUERY matches are answered with an error, or
+//		does. Requests whose METHOD PATH?QUERY matches are answered with an error, done and
+//		answered with an error, or
 //		done and not answered, until normal.
 //	apiproxy answer CODE TYPE FILE PATTERN [NAME]
 //		they are answered with the status and the file's content, of the content

@@ -28,6 +28,8 @@ type Fault struct {
 	// Status answers with an error of that code instead of asking the API server.
 	// Zero asks it, and keeps the answer back until the faults are taken away.
 	Status int
+	// Done has the API server asked all the same, before the error is answered.
+	Done bool
 	// Answer, where there is one, is the body of that answer, of ContentType.
 	Answer      []byte
 	ContentType string
@@ -189,6 +191,13 @@ func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
 		answer.Header.Set("Content-Type", f.ContentType)
 		return answer, nil
 	case f != nil && f.Status != 0:
+		if f.Done {
+			response, err := p.transport.RoundTrip(r)
+			if err != nil {
+				return nil, err
+			}
+			_ = response.Body.Close() // what it says is kept back
+		}
 		return failure(r, f.Status)
 	}
 	p.watches.ask(r)
