@@ -97,7 +97,7 @@ func refuse(p point) fault {
 		body, kind := []byte("the proxy answers so\n"), "text/plain"
 		if strings.HasPrefix(r.URL.Path, "/api") {
 			var err error
-			if body, err = statusObject(code); err != nil {
+			if body, err = statusObject(code, r.URL.Path); err != nil {
 				return nil, err
 			}
 			kind = "application/json"
@@ -113,8 +113,12 @@ func refuse(p point) fault {
 	}
 }
 
-// statusObject is an error as the API server words it.
-func statusObject(code int) ([]byte, error) {
+// statusObject is an error as the API server words it: one about an object names it.
+func statusObject(code int, path string) ([]byte, error) {
+	var details *metav1.StatusDetails
+	if aboutOne(path) {
+		details = &metav1.StatusDetails{Name: path[strings.LastIndex(path, "/")+1:]}
+	}
 	reasons := map[int]metav1.StatusReason{
 		401: metav1.StatusReasonUnauthorized, 403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound,
 		409: metav1.StatusReasonConflict, 410: metav1.StatusReasonExpired, 422: metav1.StatusReasonInvalid,
@@ -122,7 +126,7 @@ func statusObject(code int) ([]byte, error) {
 	}
 	return json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Reason: reasons[code], Code: int32(code), Message: fmt.Sprintf("the proxy answers %d", code),
+		Status:   metav1.StatusFailure, Reason: reasons[code], Code: int32(code), Details: details, Message: fmt.Sprintf("the proxy answers %d", code),
 	})
 }
 
