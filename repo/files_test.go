@@ -285,7 +285,7 @@ func hostile(t *testing.T, outside string) map[string]*snapshot {
 	out := map[string]*snapshot{}
 	for name, names := range map[string][2]string{
 		"dot dot": {"..", "owned"}, "dot": {".", "owned"}, "git": {".git", "config"}, "Git": {".GiT", "config"}, "slash": {"a/../../owned", "x"},
-		"absolute": {outside, "owned"}, "link and directory": {"twice", "owned"},
+		"absolute": {outside, "owned"}, "short for git": {"GIT~1", "config"}, "git to Windows": {".git . ", "config"}, "a stream": {".git::$INDEX_ALLOCATION", "config"}, "git to HFS": {".g\u200cit", "config"}, "link and directory": {"twice", "owned"},
 	} {
 		f := trees{}
 		blob := f.add(plumbing.BlobObject, []byte("owned"))

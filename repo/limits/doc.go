@@ -15,8 +15,8 @@
 // # Rules of safety
 //
 // The defaults are chosen together: whatever one repository or server does, the daemon
-// takes less than 300 MB of memory, and so does each helper it starts. Who raises one
-// of them gives that up knowingly.
+// takes less than 300 MB of memory (test/bombs holds it to that). Who raises one of them
+// gives that up knowingly. CMD and kustomize run in processes with limits of their own.
 //
 // To exceed a limit fails the sync of that one repository: nothing of the revision is
 // applied, and nothing pruned. It never ends the process.
