@@ -154,17 +154,15 @@ func (l *lab) start(t *testing.T, variables ...string) {
 
 func lastOf(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
-// kubectl runs kubectl as the administrator and returns what it prints.
-func (l *lab) kubectl(t *testing.T, stdin string, args ...string) string {
+// kubectl runs kubectl as the administrator.
+func (l *lab) kubectl(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), l.cluster.Program("kubectl"), args...)
 	command.Env = []string{"KUBECONFIG=" + l.cluster.Kubeconfig(), "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	command.Stdin = strings.NewReader(stdin)
-	out, err := command.CombinedOutput()
-	if err != nil {
+	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
 }
 
 // push commits files, the whole content of the hostile repo, and returns what the daemon
