@@ -101,7 +101,7 @@ func (s *site) compare(seen sight) (state, error) {
 		if _, before := s.baseline[name]; before {
 			continue
 		}
-		text, err := s.reduce(object)
+		text, err := s.reduce(object, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -112,9 +112,10 @@ func (s *site) compare(seen sight) (state, error) {
 
 // reduce words an object without what is particular to a run: uids, versions, times,
 // addresses, the proofs in a parent, and what controllers say of it.
-func (s *site) reduce(object unstructured.Unstructured) (string, error) {
+func (s *site) reduce(object unstructured.Unstructured, among sight) (string, error) {
 	uid := string(object.GetUID())
 	object = *object.DeepCopy()
+	narrow(object, among)
 	fields := object.Object
 	for _, path := range [][]string{
 		{"status"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "creationTimestamp"}, {"metadata", "generation"},
@@ -144,6 +145,27 @@ func (s *site) reduce(object unstructured.Unstructured) (string, error) {
 		return "", fmt.Errorf("%s: %w", nameOf(object), err)
 	}
 	return strings.NewReplacer(uid, "UID", s.git.Base(), "GIT", s.gitProxy.URL(), "GIT").Replace(string(text)), nil
+}
+
+// narrow takes out of a parent what names nothing that there is. A parent may name more
+// than its set has: of a kind that is not served nobody can know what is left.
+func narrow(parent unstructured.Unstructured, among sight) {
+	annotations := parent.GetAnnotations()
+	for key, gone := range map[string]func(string) bool{
+		"applyset.kubernetes.io/contains-group-kinds": func(kind string) bool {
+			_, there := among["CustomResourceDefinition crontabs.example.com"]
+			return kind == "CronTab.example.com" && !there
+		},
+		"applyset.kubernetes.io/additional-namespaces": func(namespace string) bool {
+			_, there := among["Namespace "+namespace]
+			return !there
+		},
+	} {
+		if named, found := annotations[key]; found {
+			annotations[key] = strings.Join(slices.DeleteFunc(strings.Split(named, ","), gone), ",")
+			parent.SetAnnotations(annotations)
+		}
+	}
 }
 
 // ownership is managedFields without times and without the control plane's entries.
