@@ -313,7 +313,7 @@ func (w *world) allowsHand(s step) bool {
 		if s.id.kind == volumeClaim && s.op == opClientSide {
 			return false
 		}
-		return o.spoilt < maxSpoilt && !o.alien && !(r.bad() && w.burst.apiOutage)
+		return o.spoilt < maxSpoilt && !o.alien && (!r.bad() || !w.burst.apiOutage)
 	case opAnnotate, opServerSide:
 		return true
 	case opDelete:
@@ -323,8 +323,8 @@ func (w *world) allowsHand(s step) bool {
 	case opRelabel:
 		to := w.repo(s.to)
 		return calm && declared && !e.invalid && !o.alien && !o.suspended && o.spoilt < maxSpoilt && to != nil && to != r && !w.burst.touched[to.name]
-	case opAlienate:
-		return calm && declared && !o.alien && !o.suspended && !s.id.foundation()
+	case opAlienate: // a correction on its way would take it back
+		return calm && declared && !o.alien && !o.suspended && !o.dirty && !s.id.foundation()
 	case opReclaim:
 		return calm && o.alien
 	case opSuspend:
