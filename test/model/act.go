@@ -120,7 +120,7 @@ func (w *world) disturb(s step, r *repo) {
 		w.restart()
 	case opAPIOutage, opAPIFaults, opAPICut:
 		w.burst.apiOutage = true
-		w.forgetBad()
+		w.forgetClaims()
 	case opGitOutage:
 		w.burst.gitOutage = true
 	}
@@ -129,15 +129,14 @@ func (w *world) disturb(s step, r *repo) {
 // restart is what a new process knows.
 func (w *world) restart() {
 	w.burst.restarts++
-	w.forgetBad()
+	w.forgetClaims()
 }
 
-// forgetBad lets go of what cannot be loaded.
-func (w *world) forgetBad() {
+// forgetClaims lets go of what the daemon knew of the repos: what can be loaded, it will
+// know again at the next quiet point.
+func (w *world) forgetClaims() {
 	for _, r := range w.repos {
-		if r.bad() {
-			r.claimed = false
-		}
+		r.claimed = false
 	}
 }
 
@@ -189,7 +188,7 @@ func (r *repo) declares() tree {
 
 // delete deletes an object by hand, and what goes with it.
 func (w *world) delete(i id, o *object) {
-	o.deleted = true
+	o.gone()
 	o.spoilt++
 	if !i.foundation() {
 		return
@@ -197,10 +196,16 @@ func (w *world) delete(i id, o *object) {
 	w.burst.slow++
 	for other, o := range w.live {
 		if slices.Contains(other.needs(), i) {
-			o.deleted = true
+			o.gone()
 		}
 	}
 	for _, r := range w.repos {
 		w.touch(r, false)
 	}
+}
+
+// gone notes that an object was deleted, and all that others had put on it.
+func (o *object) gone() {
+	o.deleted = true
+	o.hand, o.other, o.csa, o.suspended, o.kept, o.alien = false, false, false, false, false, false
 }
