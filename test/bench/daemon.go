@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/kubesync/kubesync/test/lines"
 	"github.com/kubesync/kubesync/test/process"
 )
 
@@ -61,9 +60,7 @@ func (l *lab) once(ctx context.Context, variables ...setup) (ended, error) {
 type daemon struct {
 	*process.Process
 	started time.Time
-	path    string // of its log
-	read    int64  // bytes of it
-	rest    []byte // of a line that is not complete yet
+	log     *lines.Follower
 	lines   []logLine
 }
 
@@ -80,7 +77,7 @@ func (l *lab) start(variables ...setup) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{started: time.Now(), path: spec.Stderr}
+	d := &daemon{started: time.Now(), log: lines.Follow(spec.Stderr, 0)}
 	d.Process, err = process.Start(spec)
 	return d, err
 }
@@ -142,26 +139,10 @@ func (d *daemon) told(ctx context.Context, message string, repos int, revision s
 
 // follow reads what was logged since the last time.
 func (d *daemon) follow() error {
-	file, err := os.Open(d.path)
-	if err != nil {
-		return fmt.Errorf("log of kubesync: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	more, err := io.ReadAll(io.NewSectionReader(file, d.read, 1<<30))
-	if err != nil {
-		return fmt.Errorf("log of kubesync: %w", err)
-	}
-	d.read += int64(len(more))
-	d.rest = append(d.rest, more...)
-	for {
-		text, rest, complete := bytes.Cut(d.rest, []byte("\n"))
-		if !complete {
-			return nil
-		}
-		d.rest = rest
+	return d.log.Next(func(text []byte) {
 		var line logLine
 		if json.Unmarshal(text, &line) == nil {
 			d.lines = append(d.lines, line)
 		}
-	}
+	})
 }

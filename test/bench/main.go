@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"syscall"
 	"time"
+
+	"github.com/kubesync/kubesync/test/machine"
 )
 
 func main() {
@@ -100,7 +102,7 @@ func measure(ctx context.Context, chosen settings, stdout, stderr io.Writer) (er
 	}
 	defer func() { err = errors.Join(err, lab.close()) }()
 	results := report{scale: chosen.scale, seed: chosen.seed}
-	if results.machine, err = describeMachine(ctx); err != nil {
+	if results.machine, err = machine.Describe(ctx); err != nil {
 		return err
 	}
 	var failures []error

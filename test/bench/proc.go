@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubesync/kubesync/test/machine"
 	"github.com/kubesync/kubesync/test/process"
 )
 
@@ -43,11 +44,11 @@ type memory struct{ now, peak bytesize }
 
 func memoryOf(pid int) (memory, error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
-	now, err := kilobytes(field(path, "VmRSS"))
+	now, err := kilobytes(machine.Field(path, "VmRSS"))
 	if err != nil {
 		return memory{}, fmt.Errorf("memory of process %d: %w", pid, err)
 	}
-	peak, err := kilobytes(field(path, "VmHWM"))
+	peak, err := kilobytes(machine.Field(path, "VmHWM"))
 	if err != nil {
 		return memory{}, fmt.Errorf("memory of process %d: %w", pid, err)
 	}

@@ -5,11 +5,13 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/kubesync/kubesync/test/machine"
 )
 
 // report is what a run came to.
 type report struct {
-	machine machine
+	machine machine.Machine
 	scale   scale
 	seed    uint64
 	took    time.Duration
@@ -36,7 +38,7 @@ func (r *report) write(w io.Writer) {
 	if r.scale.name != "full" {
 		fmt.Fprintf(w, "**This run was smaller than what the targets are for.**\n\n")
 	}
-	r.machine.write(w)
+	fmt.Fprint(w, r.machine.Table())
 	fmt.Fprintf(w, "\n| measured | kubesync | compared with | ratio | target | met |\n|---|---|---|---|---|---|\n")
 	for _, p := range r.parts {
 		fmt.Fprintf(w, "| **%s**: %s | | | | | |\n", p.benchmark.name, p.benchmark.measures)

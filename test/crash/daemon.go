@@ -1,27 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/kubesync/kubesync/test/lines"
 	"github.com/kubesync/kubesync/test/process"
 )
 
 // daemon is a kubesync that runs.
 type daemon struct {
 	*process.Process
-	path string // of its log
-	from int64  // where its own lines begin
-	read int64  // bytes of the log
-	rest []byte // of a line that is not complete yet
-	last map[string]logLine
+	log   *lines.Follower
+	spoke bool // it has said something: it listens to signals by then
+	last  map[string]logLine
 	// trouble is what it says is wrong besides the syncs, "" for nothing.
 	trouble string
 }
@@ -47,11 +44,11 @@ func (s *site) startDaemon() error {
 			"LOG_FORMAT=json", "LOG_LEVEL=debug", "LISTEN=off", "PROBE_LISTEN=off",
 		},
 	}
-	d := &daemon{path: spec.Stderr, last: map[string]logLine{}}
+	var before int64 // bytes of the log, which goes on
 	if info, err := os.Stat(spec.Stderr); err == nil {
-		d.from = info.Size() // the log goes on
-		d.read = d.from
+		before = info.Size()
 	}
+	d := &daemon{log: lines.Follow(spec.Stderr, before), last: map[string]logLine{}}
 	var err error
 	d.Process, err = process.Start(spec)
 	if err != nil {
@@ -104,9 +101,6 @@ func (d *daemon) forget() error {
 	return err
 }
 
-// spoke tells whether it has said anything yet: it listens to signals by then.
-func (d *daemon) spoke() bool { return d.read > d.from }
-
 // synced tells whether the last that the daemon said of every repo is that it is in
 // sync with its newest commit.
 func (s *site) synced() (bool, error) {
@@ -129,23 +123,8 @@ func verdict(message string) bool {
 
 // follow reads what was logged since the last time.
 func (d *daemon) follow() error {
-	file, err := os.Open(d.path)
-	if err != nil {
-		return fmt.Errorf("log of kubesync: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	more, err := io.ReadAll(io.NewSectionReader(file, d.read, 1<<30))
-	if err != nil {
-		return fmt.Errorf("log of kubesync: %w", err)
-	}
-	d.read += int64(len(more))
-	d.rest = append(d.rest, more...)
-	for {
-		text, rest, complete := bytes.Cut(d.rest, []byte("\n"))
-		if !complete {
-			return nil
-		}
-		d.rest = rest
+	return d.log.Next(func(text []byte) {
+		d.spoke = true
 		var line logLine
 		switch err := json.Unmarshal(text, &line); {
 		case err != nil:
@@ -154,5 +133,5 @@ func (d *daemon) follow() error {
 		case line.Message == "housekeeping failed" || strings.HasPrefix(line.Message, "changes in the cluster are not seen"):
 			d.trouble = line.Message
 		}
-	}
+	})
 }

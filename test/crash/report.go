@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/kubesync/kubesync/test/machine"
 )
 
 // report prints how it went, and with a file for the results writes them there. An
@@ -76,12 +75,12 @@ func (t *tally) tried(match func(point) bool) (n int) {
 
 // write writes the results.
 func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told reference, results *tally) error {
-	machine, err := machine(ctx)
+	described, err := machine.Describe(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "# Results of `make crash`\n\nMade by `scripts/crash` in %s; do not edit. `doc.go` tells the story, what is checked, and\nhow to try one point alone.\n\n%s\n",
-		results.spent(l.started), machine)
+		results.spent(l.started), described.Table())
 	fmt.Fprint(out, "| step | what happens | requests | killed | converged | lied to | converged |\n|---|---|---|---|---|---|---|\n")
 	for _, at := range steps() {
 		die := func(p point) bool { return p.step == at.name && p.fate.deadly() }
@@ -118,22 +117,4 @@ func (f fate) says() string {
 		return "an answer about another object"
 	}
 	return string(f)
-}
-
-// machine describes what it was run on, and what of, as a table.
-func machine(ctx context.Context) (string, error) {
-	var found []string
-	for _, command := range [][]string{
-		{"git", "describe", "--always", "--dirty"},
-		{"uname", "-sr"},
-		{"go", "-C", "test/controlplane", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"},
-	} {
-		out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output()
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", strings.Join(command, " "), err)
-		}
-		found = append(found, strings.TrimSpace(string(out)))
-	}
-	return fmt.Sprintf("| date | commit | cores | system | Kubernetes |\n|---|---|---|---|---|\n| %s | %s | %d | %s | %s |\n",
-		time.Now().UTC().Format("2006-01-02 15:04 MST"), found[0], runtime.NumCPU(), found[1], found[2]), nil
 }

@@ -182,7 +182,7 @@ func (s *site) restful(ctx context.Context, away func() error, poking bool) erro
 		if done && s.tap.quiet(quietTime) && !s.daemon.Ended() {
 			return nil
 		}
-		if !done && poking && s.daemon.spoke() && s.tap.quiet(pokeTime) {
+		if !done && poking && s.daemon.spoke && s.tap.quiet(pokeTime) {
 			if err := s.poke(); err != nil {
 				return err
 			}

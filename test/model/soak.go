@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubesync/kubesync/test/machine"
 )
 
 // What is flat: the median of the last quarter of a soak against that of the first.
@@ -37,7 +39,11 @@ type sample struct {
 func (s *site) soak(ctx context.Context, chosen settings) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began, machine := time.Now(), describeMachine(ctx) // as it is now: the tree may change
+	began := time.Now()
+	described, err := machine.Describe(ctx) // as it is now: the tree may change
+	if err != nil {
+		return err
+	}
 	var beside sync.WaitGroup
 	var others stats
 	var failures []error
@@ -51,7 +57,7 @@ func (s *site) soak(ctx context.Context, chosen settings) error {
 		return errors.Join(append(failures, err)...)
 	}
 	var results bytes.Buffer
-	grown := writeSoak(&results, machine, chosen, samples, own, others, len(failures))
+	grown := writeSoak(&results, described, chosen, samples, own, others, len(failures))
 	s.say("\n%s", results.String())
 	if chosen.out != "" {
 		if err := os.WriteFile(chosen.out, results.Bytes(), 0o644); err != nil {
@@ -143,7 +149,7 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 func (d *daemon) sample(ctx context.Context, at time.Duration) (sample, error) {
 	s := sample{at: at}
 	proc := fmt.Sprintf("/proc/%d/", d.PID)
-	memory, err := strconv.Atoi(strings.TrimSuffix(field(proc+"status", "RssAnon"), " kB"))
+	memory, err := strconv.Atoi(strings.TrimSuffix(machine.Field(proc+"status", "RssAnon"), " kB"))
 	if err != nil {
 		return s, fmt.Errorf("memory of kubesync: %w", err)
 	}
@@ -231,14 +237,14 @@ func grown(samples []sample) error {
 const soakRows = 12
 
 // writeSoak writes what a soak found, and returns in what the daemon has grown.
-func writeSoak(out io.Writer, machine string, chosen settings, samples []sample, own, others stats, failures int) error {
+func writeSoak(out io.Writer, on machine.Machine, chosen settings, samples []sample, own, others stats, failures int) error {
 	err := grown(samples)
 	verdict := "flat"
 	if err != nil {
 		verdict = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	fmt.Fprintf(out, "# A soak of %s\n\nWritten by `make soak`; package test/model tells what it does and what is flat.\n\n", chosen.soak)
-	fmt.Fprintf(out, "%s\n\n", machine)
+	fmt.Fprintf(out, "%s\n", on.Table())
 	fmt.Fprintf(out, "- the daemon: **%s**\n", verdict)
 	fmt.Fprintf(out, "- its walk (seed %d): %s\n- beside it (seeds from %d): %s\n- walks that failed: %d\n\n", chosen.seed, own, chosen.seed+1, others, failures)
 	fmt.Fprintf(out, "Medians of each part of the time:\n\n| until | quiet points | RssAnon | goroutines | file descriptors | temporary files |\n|---|---|---|---|---|---|\n")
