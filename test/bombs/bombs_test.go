@@ -225,7 +225,7 @@ func bombs() map[string]bomb {
 				entries = append(entries, entry{file, fmt.Sprintf("%d.yaml", i), p.add(blob, []byte(strings.Replace(manifest, "name: a", fmt.Sprintf("name: a%d", i), 1)+"data: {a: "+strings.Repeat("x", 10<<20)+"}\n"))})
 			}
 			p.commit(p.tree(entries...))
-		}, want: "LIMITS=manifests=64Mi"},
+		}, want: "LIMITS=manifests=32Mi"},
 		"22 MB of manifests": {make: func(p *pack) {
 			var entries []entry
 			for i := range 11 {
