@@ -86,19 +86,36 @@ func (b *Board) List(repos []Listed, err error) {
 	for _, r := range repos {
 		b.record(r.Name)
 	}
-	for name := range b.repos {
-		if !slices.ContainsFunc(repos, func(r Listed) bool { return r.Name == name }) && b.repos[name].never() {
-			delete(b.repos, name) // nothing was ever told of it
-		}
-	}
+	b.dropUnlisted()
 	b.events.publish("list", b.names())
 }
 
-// Lead tells whether this process is the one writer from now on.
+// dropUnlisted forgets the repos that are not listed and of which nobody will tell that
+// they were abandoned: because they never synced, or because whoever synced them has
+// ended with the term of this process as the one writer.
+func (b *Board) dropUnlisted() {
+	if b.listed == nil {
+		return // nobody knows yet
+	}
+	for name, r := range b.repos {
+		if !slices.ContainsFunc(b.listed, func(l Listed) bool { return l.Name == name }) && (r.never() || r.ended) {
+			delete(b.repos, name)
+		}
+	}
+}
+
+// Lead tells whether this process is the one writer from now on. When it ceases to be,
+// all syncs have ended.
 func (b *Board) Lead(writing bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.writing, b.changed = writing, time.Now()
+	if !writing {
+		for _, r := range b.repos {
+			r.ended = true
+		}
+		b.dropUnlisted()
+	}
 	b.events.publish("lease", map[string]bool{"writing": writing})
 }
 
@@ -107,7 +124,7 @@ func (b *Board) Begin(progress sync.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.record(progress.Repo)
-	r.progress = &progress
+	r.progress, r.ended = &progress, false
 	if progress.Revision.ID != "" {
 		r.revision = progress.Revision
 	}

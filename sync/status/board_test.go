@@ -446,3 +446,33 @@ func TestAQuietSyncAllocatesNothingPerObject(t *testing.T) {
 		t.Errorf("%.0f allocations for 10,000 objects that did not change", n)
 	}
 }
+
+// A repo that leaves the list is shown until it was abandoned; if the term of the one
+// writer ends before that, nobody will tell, and it goes with the list.
+func TestUnlistedInAnotherTerm(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(b *Board, others []Listed){
+		"unlisted in the term":    func(b *Board, others []Listed) { b.List(others, nil); b.Lead(false) },
+		"unlisted between terms":  func(b *Board, others []Listed) { b.Lead(false); b.List(others, nil) },
+		"unlisted in the next":    func(b *Board, others []Listed) { b.Lead(false); b.Lead(true); b.List(others, nil) },
+		"abandoned in good order": func(b *Board, others []Listed) { b.List(others, nil); b.Abandon("shop") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := leading(Options{})
+			b.List([]Listed{{Name: "shop"}, {Name: "site"}}, nil)
+			b.Observe(report(0, firstCommit, outcome(apply.Created, "a")))
+			between(b, []Listed{{Name: "site"}})
+			if repos := b.Overview().Repos; len(repos) != 1 || repos[0].Name != "site" {
+				t.Errorf("the board shows %+v", repos)
+			}
+		})
+	}
+	b := leading(Options{})
+	b.List([]Listed{{Name: "shop"}}, nil)
+	b.Observe(report(0, firstCommit, outcome(apply.Created, "a")))
+	b.List([]Listed{}, nil)
+	if repos := b.Overview().Repos; len(repos) != 1 {
+		t.Errorf("before it was abandoned the board shows %+v", repos)
+	}
+}

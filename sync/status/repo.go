@@ -147,6 +147,7 @@ type record struct {
 	verified time.Time
 	changed  time.Time
 	syncs    []Sync // newest first
+	ended    bool   // with the term of the one writer, and not begun again
 }
 
 // never tells that no sync was ever heard of.
