@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -172,10 +173,6 @@ func (p *Plan) parkBlind() {
 	if len(p.blind) == 0 {
 		return
 	}
-	waiting := map[schema.GroupKind]bool{}
-	for _, held := range p.held {
-		waiting[held.ID.GroupKind()] = true
-	}
 	seen := make([]Object, 0, len(p.objects))
 	for _, o := range p.objects {
 		err := p.blind[o.ID().GroupKind()]
@@ -183,16 +180,30 @@ func (p *Plan) parkBlind() {
 			seen = append(seen, o)
 			continue
 		}
-		waiting[o.ID().GroupKind()] = true
 		p.held = append(p.held, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: fmt.Sprintf("waits until its kind can be looked at: %v", err)})
 	}
 	p.objects = seen
-	for gk, err := range p.blind {
-		if !waiting[gk] {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("what is left of kind %s, which is declared no more, cannot be looked for: %v; nothing of it is pruned until it can", gk, err))
-		}
+	for _, gk := range p.leftUnknown() {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("what is left of kind %s, which is declared no more, cannot be looked for: %v; nothing of it is pruned until it can", gk, p.blind[gk]))
 	}
 	slices.Sort(p.Warnings)
+}
+
+// leftUnknown returns, in order, the kinds that are declared no more and could not be
+// looked at: how many objects leave with them nobody knows.
+func (p Plan) leftUnknown() []schema.GroupKind {
+	declared := map[schema.GroupKind]bool{}
+	for id := range p.declared {
+		declared[id.GroupKind()] = true
+	}
+	var unknown []schema.GroupKind
+	for gk := range p.blind {
+		if !declared[gk] {
+			unknown = append(unknown, gk)
+		}
+	}
+	slices.SortFunc(unknown, func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+	return unknown
 }
 
 // scope is where the set has or is to have objects.

@@ -35,7 +35,7 @@ func (s *Set) prune(ctx context.Context, plan *Plan, result *Result) (all bool, 
 	before := len(result.Outcomes)
 	err = s.deleteInSteps(ctx, plan, leaving.candidates, result)
 	remains := slices.ContainsFunc(result.Outcomes[before:], func(o Outcome) bool { return o.Action != Pruned })
-	return len(leaving.terminating) == 0 && !remains, err
+	return len(leaving.terminating) == 0 && !remains && len(plan.blind) == 0, err
 }
 
 // hold notes in the result that the whole prune waits, if it has to.
@@ -112,6 +112,10 @@ func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
 	}
 	if n := counts[Parked]; n > 0 {
 		reasons = append(reasons, countObjects(n)+" parked"+untilResolved)
+	}
+	for _, gk := range plan.leftUnknown() {
+		// What cannot be counted must not make a prune small enough for its limit.
+		reasons = append(reasons, fmt.Sprintf("what is left of %s is not known", gk)+untilResolved)
 	}
 	if len(plan.objects)+len(plan.held) == 0 {
 		reasons = append(reasons, "the revision declares no objects at all")
