@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,17 +64,22 @@ func (s *Secrets) AddManifests(dir string) error {
 		if err != nil {
 			return err
 		}
-		documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-		for {
-			var document any
-			if err := documents.Decode(&document); errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return nil //nolint:nilerr // malformed on purpose
-			}
-			s.addSecretsIn(document)
-		}
+		s.AddManifest(content)
+		return nil
 	})
+}
+
+// AddManifest makes what stands in the Secrets of a file of manifests secrets, up to
+// where it is no YAML.
+func (s *Secrets) AddManifest(content []byte) {
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		var document any
+		if err := documents.Decode(&document); err != nil {
+			return
+		}
+		s.addSecretsIn(document)
+	}
 }
 
 // addSecretsIn looks for Secrets in a document, also in lists.

@@ -45,10 +45,12 @@
 //   - The cluster holds what it held in the reference: objects, with labels, annotations
 //     and field ownership, and the parents; without what is particular to a run (uids,
 //     versions, times, addresses, the proofs in a parent, but for their number), and
-//     without what a parent names that there is not any more. Hence nothing with a label of kubesync's is there that git does not declare.
+//     without what a parent names that there is not any more. Hence nothing with a label
+//     of kubesync's is there that git does not declare.
 //   - Strangers have the uid and the resourceVersion that they had.
 //   - What git declares before and after the step is the same object by its uid, as it
 //     was before the step and when the daemon died: nothing was deleted and made again.
+//   - The daemon has printed no value of a Secret, and not its password for git.
 //
 // A point that fails prints all that, the end of the daemon's log, and the command to try
 // it alone.

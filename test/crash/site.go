@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesync/kubesync/test/apiproxy"
+	"github.com/kubesync/kubesync/test/canary"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 )
@@ -42,6 +43,7 @@ type site struct {
 	resources []schema.GroupVersionResource
 	baseline  sight // what was there before the story
 	strangers sight // those of it that nobody may touch
+	secrets   canary.Secrets
 
 	repos map[string]*gitserver.Repo
 	files map[string]map[string]string // of each repo, as they are in git
@@ -74,6 +76,9 @@ func newSite(ctx context.Context, parent, program string) (_ *site, err error) {
 		return nil, err
 	}
 	if err := s.makeStrangers(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.secrets.Add(canary.Credential, gitPassword); err != nil {
 		return nil, err
 	}
 	return s, s.configure()
@@ -124,9 +129,12 @@ func (s *site) openAPI(ctx context.Context) error {
 
 func (s *site) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
+// gitPassword is what the daemon tells the git server, and nobody else.
+const gitPassword = "told-to-git-alone"
+
 // configure writes the daemon's list of repos.
 func (s *site) configure() error {
-	list := strings.NewReplacer("GIT", s.gitProxy.URL()).Replace(`
+	list := strings.NewReplacer("GIT", strings.Replace(s.gitProxy.URL(), "://", "://kubesync:"+gitPassword+"@", 1)).Replace(`
 - {name: platform, url: GIT/platform.git, privileged: true}
 - {name: tools, url: GIT/tools.git, privileged: true}
 - {name: shop, url: GIT/shop.git, cmd: render.sh, namespace: shop}
@@ -173,6 +181,19 @@ func (s *site) close() error {
 		err = errors.Join(err, s.cluster.Close())
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// discreet tells whether no daemon has printed a secret, whatever befell it.
+func (s *site) discreet() error {
+	var errs []error
+	for _, name := range []string{"log", "stdout"} {
+		content, err := os.ReadFile(s.path(name))
+		if err != nil {
+			return fmt.Errorf("output of kubesync: %w", err)
+		}
+		errs = append(errs, s.secrets.Search("the "+name, content))
+	}
+	return errors.Join(errs...)
 }
 
 // sleep waits, but not longer than ctx.

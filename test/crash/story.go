@@ -88,6 +88,7 @@ func (s *site) push(at step) error {
 				s.files[name] = map[string]string{}
 			}
 			s.files[name][path] = content
+			s.secrets.AddManifest([]byte(content))
 			if content == "" {
 				delete(s.files[name], path)
 			}

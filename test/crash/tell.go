@@ -98,7 +98,7 @@ func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
 		}
 		l.say("reference: %s: %d requests, %d objects", at.name, len(told.requests[at.name]), len(told.states[at.name]))
 	}
-	return told, s.stopDaemon(ctx)
+	return told, errors.Join(s.stopDaemon(ctx), s.discreet())
 }
 
 // steady looks until two looks are alike.
@@ -241,7 +241,7 @@ func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point,
 			uids[name] = object.GetUID()
 		}
 	}
-	return reached, nil, s.stopDaemon(ctx)
+	return reached, nil, errors.Join(s.stopDaemon(ctx), s.discreet())
 }
 
 // survive has a step happen, with what befalls its requests, and checks what became of
@@ -280,7 +280,7 @@ func (s *site) survive(ctx context.Context, at step, want state, points []point,
 		return nil, err
 	}
 	s.tap.disarm()
-	return seen, errors.Join(s.untouched(seen), same(at, want, uids, atDeath, seen))
+	return seen, errors.Join(s.untouched(seen), s.discreet(), same(at, want, uids, atDeath, seen))
 }
 
 // truthful waits until the cluster is what the uninterrupted run came to, as the daemon

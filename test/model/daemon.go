@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kubesync/kubesync/test/canary"
 	"github.com/kubesync/kubesync/test/process"
 )
 
@@ -23,6 +24,8 @@ type daemon struct {
 	*process.Process
 	dir    string
 	client *http.Client // of its API
+	// secrets are what neither its log nor what it answers may hold.
+	secrets *canary.Secrets
 }
 
 // startDaemon starts a kubesync with an environment of its own.
@@ -40,6 +43,10 @@ func startDaemon(program, dir string, variables map[string]string) (*daemon, err
 	for name, value := range variables {
 		spec.Env = append(spec.Env, name+"="+value)
 	}
+	var secrets canary.Secrets
+	if err := secrets.Add(canary.Data, secretValue); err != nil {
+		return nil, err
+	}
 	started, err := process.Start(spec)
 	if err != nil {
 		return nil, err
@@ -47,7 +54,7 @@ func startDaemon(program, dir string, variables map[string]string) (*daemon, err
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return &daemon{Process: started, dir: dir, client: &http.Client{
+	return &daemon{Process: started, dir: dir, secrets: &secrets, client: &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second,
 	}}, nil
 }
@@ -88,7 +95,7 @@ func (d *daemon) get(ctx context.Context, path string) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("ask kubesync for %s: %s: %s", path, response.Status, body)
 	}
-	return body, nil
+	return body, d.secrets.Search("the answer to "+path, body)
 }
 
 // overview is what of the status counts here.
@@ -138,6 +145,9 @@ func (d *daemon) mistakes() (string, error) {
 	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
 	if err != nil {
 		return "", fmt.Errorf("log of kubesync: %w", err)
+	}
+	if err := d.secrets.Search("the log", log); err != nil {
+		return "", err
 	}
 	bad := regexp.MustCompile(`(?i)panic|DATA RACE|fatal error|made a mistake`)
 	at := bad.FindIndex(log)

@@ -39,8 +39,8 @@
 //     records the revision, and no approval that is used up. Once the status says that all
 //     is done, the cluster has to be so within ten seconds.
 //   - Application repos have their RoleBindings while one is listed, and no longer.
-//   - No log tells of a panic, a data race or a mistake of kubesync's own; daemons end with
-//     status 0.
+//   - No log tells of a panic, a data race or a mistake of kubesync's own, and neither log
+//     nor status holds what stands in a Secret; daemons end with status 0.
 //
 // # The model
 //
@@ -62,9 +62,10 @@
 //
 // One walk goes on with one daemon that is never restarted, others beside it. At every
 // quiet point its memory (RssAnon), goroutines, file descriptors and temporary files are
-// looked at. It fails unless the medians of the last quarter of the time are flat against
-// those of the first: memory within 15 % and 4 MB, goroutines and descriptors within 10,
-// temporary files within none.
+// looked at. It fails unless the last quarter of the time is flat against the first:
+// the median of its memory within 15 % and 4 MB, no more temporary files; and, as every
+// kind in use is a watch with a connection and goroutines of its own, goroutines and
+// descriptors within 10 at quiet points with as many kinds in use.
 //
 // This is a module of its own, as the bench is.
 package main

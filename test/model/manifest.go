@@ -19,6 +19,7 @@ const (
 
 	partOfLabel        = "applyset.kubernetes.io/part-of"
 	parentIDLabel      = "applyset.kubernetes.io/id"
+	kindsAnnotation    = "applyset.kubernetes.io/contains-group-kinds" // of a parent
 	pruneAnnotation    = "kubesync.io/prune"
 	suspendAnnotation  = "kubesync.io/suspend"
 	ignoreAnnotation   = "kubesync.io/ignore"
@@ -29,6 +30,9 @@ const (
 	widgetGroupSuffix  = ".example.com"
 	systemReadyVersion = "v1"
 )
+
+// secretValue is what all values of Secrets begin with: kubesync may tell it nobody.
+const secretValue = "canary-in-secret-"
 
 // place says where a walk's objects are in the cluster.
 type place struct{ prefix string }
@@ -116,7 +120,7 @@ func (p place) content(i id, e entry, variant string) fields {
 		}
 		return fields{"data": data}
 	case secret:
-		return fields{"data": fields{"value": base64.StdEncoding.EncodeToString([]byte(variant))}}
+		return fields{"data": fields{"value": base64.StdEncoding.EncodeToString([]byte(secretValue + variant))}}
 	case service:
 		return fields{"spec": fields{"selector": labels, "ports": []any{fields{"port": int64(80), "protocol": "TCP", "targetPort": int64(8000 + e.variant)}}}}
 	case role:
@@ -172,7 +176,7 @@ func spoil(kind string, object fields) {
 	case configMap:
 		set("spoilt", "data", "value")
 	case secret:
-		set(base64.StdEncoding.EncodeToString([]byte("spoilt")), "data", "value")
+		set(base64.StdEncoding.EncodeToString([]byte(secretValue+"spoilt")), "data", "value")
 	case deployment:
 		set(int64(3), "spec", "replicas")
 	case priorityClass:
