@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kubesync/kubesync/repo/printable"
 )
 
 // Object is one manifest of a revision: what git (or a transform) says an
@@ -93,12 +93,13 @@ type Origin struct {
 	Line int
 }
 
-// String returns "file:line", or "file" for a whole file.
+// String returns "file:line", or "file" for a whole file, fit for a terminal.
 func (o Origin) String() string {
+	file := printable.Line(o.File)
 	if o.Line == 0 {
-		return o.File
+		return file
 	}
-	return fmt.Sprintf("%s:%d", o.File, o.Line)
+	return fmt.Sprintf("%s:%d", file, o.Line)
 }
 
 // ID names an object whatever version of its API it is written in. Namespace is
@@ -118,10 +119,11 @@ func (id ID) GroupKind() schema.GroupKind {
 // String returns "Kind/namespace/name", or "Kind/name" for cluster-scoped
 // objects.
 func (id ID) String() string {
-	if id.Namespace == "" {
-		return id.Kind + "/" + id.Name
+	text := id.Kind + "/" + id.Name
+	if id.Namespace != "" {
+		text = id.Kind + "/" + id.Namespace + "/" + id.Name
 	}
-	return id.Kind + "/" + id.Namespace + "/" + id.Name
+	return printable.Line(text)
 }
 
 // Problem is one reason why a set of manifests may not be applied.
@@ -143,20 +145,9 @@ func (p Problem) String() string {
 		parts = append(parts, p.Origin.String())
 	}
 	if p.Object != "" {
-		parts = append(parts, p.Object)
+		parts = append(parts, printable.Line(p.Object))
 	}
-	return printable(strings.Join(append(parts, p.Text), ": "))
-}
-
-// printable makes a text of which a repository has written parts fit for a log and a
-// terminal: other control characters than line breaks are replaced.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == utf8.RuneError || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
+	return printable.Text(strings.Join(append(parts, p.Text), ": "))
 }
 
 // Problems is an error that reports everything found wrong in one go.

@@ -41,7 +41,7 @@ func (r *Repo) explain(ctx context.Context, err error) error {
 		// What broke because of it may not say so.
 		err = errors.Join(ctx.Err(), err)
 	}
-	return &explained{text: fmt.Sprintf("%s (%s): %s", r.options.URL, r.options.Version, printable(r.redact(text), maxText)), cause: err}
+	return &explained{text: fmt.Sprintf("%s (%s): %s", r.options.URL, r.options.Version, brief(r.redact(text), maxText)), cause: err}
 }
 
 // reason finds the words for an error. The order matters: what ended the poll

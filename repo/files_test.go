@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -335,5 +336,54 @@ func TestHostileTrees(t *testing.T) {
 	}
 	if found, err := os.ReadDir(outside); err != nil || len(found) != 0 {
 		t.Errorf("outside there is %v, %v", found, err)
+	}
+}
+
+// TestUnusualTrees reads trees that git itself would not write or that some file systems
+// cannot hold: all names that differ in a byte are different files, in whatever order.
+func TestUnusualTrees(t *testing.T) {
+	t.Parallel()
+	const latin = "caf\xe9"
+	f := trees{}
+	file := func(name, content string) object.TreeEntry {
+		return object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: f.add(plumbing.BlobObject, []byte(content))}
+	}
+	below := f.tree(file("z", "sz"), file("a", "sa"))
+	commit := f.commit(f.tree(
+		file("z", "z"), object.TreeEntry{Name: "sub", Mode: filemode.Dir, Hash: below}, file("a.yaml", "small"), file("A.yaml", "large"),
+		object.TreeEntry{Name: "SUB", Mode: filemode.Dir, Hash: below}, file(latin, "no UTF-8"), file("\x1b[2J\n", "escape"),
+	))
+	want := map[string]string{
+		"z": "z", "sub/z": "sz", "sub/a": "sa", "SUB/z": "sz", "SUB/a": "sa", "a.yaml": "small", "A.yaml": "large", latin: "no UTF-8", "\x1b[2J\n": "escape",
+	}
+	must(t, whole(t.Context(), f, commit))
+
+	fsys := &files{from: f, root: commit.TreeHash}
+	listed := map[string]string{}
+	must(t, fs.WalkDir(fsys, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, path)
+		if path == latin {
+			says(t, err, "invalid") // what is no UTF-8 is no path to fs.FS
+			content, err = []byte(want[latin]), nil
+		}
+		listed[path] = string(content)
+		return err
+	}))
+	if !maps.Equal(listed, want) {
+		t.Errorf("listed %q, want %q", listed, want)
+	}
+
+	dir := filepath.Join(t.TempDir(), "checkout")
+	root, err := openRoot(dir)
+	must(t, err)
+	defer func() { _ = root.Close() }()
+	must(t, (&restorer{root: root}).dir(t.Context(), ".", wantedTree(f, commit.TreeHash)))
+	for name, content := range want {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != content {
+			t.Errorf("%q holds %q, %v; want %q", name, got, err, content)
+		}
 	}
 }

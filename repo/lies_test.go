@@ -276,7 +276,7 @@ func TestRedirectThroughClearText(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
+func TestBrief(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text string
@@ -292,7 +292,7 @@ func TestPrintable(t *testing.T) {
 		{"12345678901", 10, "1234567890…"},
 		{"123456789é", 10, "123456789…"},
 	} {
-		if got := printable(test.text, test.most); got != test.want {
+		if got := brief(test.text, test.most); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
 	}

@@ -50,8 +50,8 @@ func newRevision(c *object.Commit, ref string) Revision {
 	return Revision{
 		ID:        c.Hash.String(),
 		Ref:       ref,
-		Subject:   printable(strings.TrimSpace(subject), maxSubject),
-		Author:    printable(c.Author.String(), maxSubject),
+		Subject:   brief(strings.TrimSpace(subject), maxSubject),
+		Author:    brief(c.Author.String(), maxSubject),
 		Message:   message,
 		Committed: c.Committer.When,
 	}

@@ -4,6 +4,9 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,4 +118,60 @@ func TestShellQuote(t *testing.T) {
 			t.Errorf("%s: got %s", text, got)
 		}
 	}
+}
+
+// TestSSHSilence has an ssh server fall silent: before its first word, while keys are
+// agreed on, and after the login. Nothing but its silence ends that.
+func TestSSHSilence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newSite(t, dir, "master").commit("one", file("1"))
+	server := gitserver.StartSSH(t, dir)
+	host, _, _ := strings.Cut(strings.TrimPrefix(server.URL("site"), "ssh://git@"), "/")
+	for _, bytes := range []int64{0, 700, 2500} {
+		t.Run(fmt.Sprintf("after %d bytes", bytes), func(t *testing.T) {
+			t.Parallel()
+			relay := silentAfter(t, host, bytes)
+			known, err := os.ReadFile(server.KnownHostsFile)
+			must(t, err)
+			_, port, err := net.SplitHostPort(host)
+			must(t, err)
+			_, relayPort, err := net.SplitHostPort(relay)
+			must(t, err)
+			hosts := write(t, strings.ReplaceAll(string(known), ":"+port, ":"+relayPort))
+			r := open(t, strings.Replace(server.URL("site"), host, relay, 1), "", limited("silence=300ms"), func(o *Options) {
+				o.SSHKeyFile, o.SSHKnownHostsFile = server.KeyFile, hosts
+			})
+			resolveFails(t, r, "the server does not answer: more than 300ms", "LIMITS=silence=600ms")
+		})
+	}
+}
+
+// silentAfter passes connections on to a server, and so many bytes of what it answers.
+// It returns its address.
+func silentAfter(t *testing.T, server string, bytes int64) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				return
+			}
+			go func() {
+				_, _ = io.Copy(behind, client) // until the client gives up
+				_ = behind.Close()
+				_ = client.Close()
+			}()
+			go func() { _, _ = io.CopyN(client, behind, bytes) }()
+		}
+	}()
+	return listener.Addr().String()
 }

@@ -71,6 +71,34 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
+// TestPlanTextForgesNothing has names and texts that would move a terminal's cursor or
+// make lines of their own.
+func TestPlanTextForgesNothing(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[2J\u202e\n# shop: 1 to create\n"
+	forge := func(r *Report) {
+		bad := outcome(apply.Failed, "bad"+evil)
+		bad.ID.Kind, bad.Origin.File, bad.Err, bad.Warnings = "Pod"+evil, "a"+evil, errors.New(evil), []string{evil}
+		r.Result, r.Notes = resultOf(bad), []string{evil}
+		r.FailedStage, r.Err = Planning, apply.Problems{{Origin: bad.Origin, Object: evil, Text: "no" + evil}}
+	}
+	r := report(0, firstCommit, forge)
+	for name, text := range map[string]string{"plan": PlanText(r, false), "manifests": ManifestText(r)} {
+		if strings.ContainsAny(text, "\x1b\u202e") {
+			t.Errorf("%s: %q", name, text)
+		}
+		summary := 0
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "# "+r.Repo+": ") {
+				summary++
+			}
+		}
+		if summary != 1 {
+			t.Errorf("%s has %d lines that look like its last:\n%s", name, summary, text)
+		}
+	}
+}
+
 func TestPrinterRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo/printable"
 )
 
 // PlanText returns for people what a dry run found that a sync would do. With
@@ -14,7 +15,7 @@ func PlanText(report Report, colour bool) string {
 	p := painter{colour: colour}
 	p.line(bold, "# %s", headline(report))
 	for _, warning := range warnings(report) {
-		p.line(yellow, "  warning: %s", warning)
+		p.line(yellow, "  warning: %s", indented(warning))
 	}
 	for _, outcome := range report.Result.Outcomes {
 		p.outcome(outcome)
@@ -31,7 +32,7 @@ func PlanText(report Report, colour bool) string {
 // YAML documents, with what there is to say about them as comments.
 func ManifestText(report Report) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# %s\n", headline(report))
+	comment(&text, headline(report))
 	for _, warning := range warnings(report) {
 		comment(&text, "warning: "+warning)
 	}
@@ -49,7 +50,7 @@ func ManifestText(report Report) string {
 
 // comment writes lines as YAML comments.
 func comment(text *strings.Builder, lines string) {
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(printable.Text(lines)) {
 		text.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
 }
@@ -164,7 +165,7 @@ type painter struct {
 
 // line writes one line in a colour; "" for none.
 func (p *painter) line(colour, format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := printable.Text(fmt.Sprintf(format, args...))
 	if p.colour && colour != "" {
 		line = colour + line + plain
 	}
@@ -178,12 +179,16 @@ func (p *painter) outcome(o apply.Outcome) {
 		return
 	}
 	how := planned(o.Action)
-	p.line(how.colour, "  %s %-6s %s%s", how.mark, how.verb, where(o), strings.ReplaceAll(remark(o), "\n", "\n      "))
+	p.line(how.colour, "  %s %-6s %s%s", how.mark, how.verb, where(o), indented(remark(o)))
 	for line := range strings.Lines(o.Diff) {
 		line = strings.TrimSuffix(line, "\n")
 		p.line(diffColour(line), "      %s", line)
 	}
 }
+
+// indented keeps the further lines of a text below its first: no line of it can be taken
+// for one of the plan's.
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n      ") }
 
 // where names an object and its place in the repo.
 func where(o apply.Outcome) string {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kubesync/kubesync/repo/limits"
 )
@@ -60,6 +61,12 @@ func (f *finder) walk(ctx context.Context, dir directory, above []string, found 
 			continue
 		}
 		child := directory{path.Join(dir.name, entry.Name()), path.Join(dir.resolved, entry.Name())}
+		if !utf8.ValidString(entry.Name()) {
+			if f.reads(child, entry.Type()) {
+				return fmt.Errorf("the name of %q is not UTF-8: rename it%s", child.name, f.advice())
+			}
+			continue
+		}
 		mode, file := entry.Type(), sourceFile{tree: f.tree}
 		if mode&fs.ModeSymlink != 0 {
 			child, mode, file.info, err = f.follow(ctx, child)
@@ -99,6 +106,12 @@ func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, fil
 	}
 	found[child.name] = file
 	return nil
+}
+
+// reads tells whether an entry would be read: what is no manifest may have any name.
+func (f *finder) reads(child directory, mode fs.FileMode) bool {
+	below := mode.IsDir() || mode&fs.ModeSymlink != 0
+	return (below && f.recursive || isManifest(child.name) && !mode.IsDir()) && !f.ignore.ignores(child.name, mode.IsDir())
 }
 
 // follow resolves a symbolic link. What it leads to comes back with its mode; the

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/repo/printable"
 )
 
 const (
@@ -103,23 +103,10 @@ func (w *lineWriter) flush() {
 }
 
 func (w *lineWriter) end() {
-	line := printable(w.line)
+	line := printable.Text(strings.TrimRight(string(w.line), "\r"))
 	if w.cut > 0 {
 		line = fmt.Sprintf("%s… (%d bytes more)", line, w.cut)
 	}
 	w.out.add(w.stream, line)
 	w.line, w.cut = w.line[:0], 0
-}
-
-// printable makes text of bytes: control characters, which could move a terminal's
-// cursor, what else breaks lines or turns their direction, and what is no UTF-8 are
-// replaced.
-func printable(line []byte) string {
-	text := strings.TrimRight(string(line), "\r")
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || !unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) && r != utf8.RuneError {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }

@@ -54,6 +54,10 @@ func TestPick(t *testing.T) {
 		"ignored above":       {repo: with(repo{".kubesyncignore": "deploy\n"}), options: Options{YMLDir: "deploy/sub"}, source: Source{KindYMLDir, "deploy/sub"}, files: ""},
 		"ignored and named":   {repo: with(repo{".kubesyncignore": "*\n"}), options: Options{YMLDir: "a.yaml"}, source: Source{KindYMLDir, "a.yaml"}, files: "a.yaml"},
 		"ignores elsewhere":   {repo: with(repo{"deploy/.kubesyncignore": "*\n"}), options: Options{YMLDir: "deploy"}, source: Source{KindYMLDir, "deploy"}, files: "deploy/z.yaml"},
+		"not UTF-8":           {repo: repo{"a.yaml": "a", "caf\xe9.yaml": ""}, err: `the name of "caf\xe9.yaml" is not UTF-8: rename it (if it is not meant to be applied, name it in .kubesyncignore)`},
+		"not UTF-8, ignored":  {repo: repo{"a.yaml": "a", "A.yaml": "A", "caf\xe9": "", "dir\xff/a.yaml": "", "caf\xe9.yaml": "", ".kubesyncignore": "caf*\n"}, source: Source{KindRoot, "."}, files: "A.yaml a.yaml"},
+		"directory not UTF-8": {repo: repo{"a.yaml": "a", "dir\xff/a.yaml": ""}, options: Options{Recursive: true}, err: `the name of "dir\xff" is not UTF-8`},
+		"link not UTF-8":      {repo: repo{"a.yaml": "a", "l\xff.yaml": "-> a.yaml"}, err: `the name of "l\xff.yaml" is not UTF-8`},
 		"ignore is a link":    {repo: with(repo{".kubesyncignore": "-> /etc/passwd"}), err: "read .kubesyncignore: symbolic link .kubesyncignore points to /etc/passwd"},
 	}
 	for name, test := range tests {

@@ -68,6 +68,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestTableForgesNothing has texts of others that would move a terminal's cursor or make
+// rows of their own.
+func TestTableForgesNothing(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[2J\u202e\r\nforged\tsynced"
+	overview := example()
+	overview.Repos[0].PruneHeld, overview.Repos[0].URL, overview.Repos[0].Revision.Subject = evil, evil, evil
+	var out bytes.Buffer
+	if err := table(&out, true, overview); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.ContainsAny(text, "\x1b\u202e\r") || strings.Contains(text, "\nforged") {
+		t.Errorf("%q", text)
+	}
+}
+
 // serve serves an overview and returns where.
 func serve(t *testing.T, start func(*httptest.Server), overview status.Overview) (*httptest.Server, config.Listen) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo/printable"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -51,10 +52,10 @@ func table(to io.Writer, wide bool, overview status.Overview) error {
 	return out.Flush()
 }
 
-// row prints one line. A cell has no line breaks.
+// row prints one line, whatever others have written into a cell.
 func row(out io.Writer, cells []string) {
 	for i, cell := range cells {
-		cells[i] = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(cell)
+		cells[i] = printable.Line(cell)
 	}
 	fmt.Fprintln(out, strings.Join(cells, "\t"))
 }
