@@ -28,6 +28,9 @@ type crdAudience struct {
 // Relist implements follow.Audience.
 func (*crdAudience) Relist() {}
 
+// Known implements follow.Audience: what was heard is not kept.
+func (*crdAudience) Known(metav1.Object) string { return "" }
+
 // Current implements follow.Audience.
 func (*crdAudience) Current() {}
 

@@ -72,7 +72,7 @@
 //		a way to the API server that passes bytes, TLS and all, for the kubeconfig
 //		$NAME (relay by default), which is the administrator's. silence makes the
 //		connections that are open half-open: they carry nothing more and never end.
-//	etcd save|restore
+//	etcd save; etcd restore [FLAG…]
 //		copies all that the cluster stores, and has the cluster go back to that, as
 //		operators do who restore a backup: the servers start anew.
 //	account NAMESPACE/NAME [CLUSTERROLE…]

@@ -106,20 +106,20 @@ func (s *scenario) apiServer(args []string) error {
 	return errors.New("want apiserver stop, start, freeze or thaw")
 }
 
-// etcd saves what the cluster stores, and puts it back.
+// etcd backs up what the cluster stores, and restores it; with flags of etcdutl.
 func (s *scenario) etcd(args []string) error {
 	c, err := s.theCluster()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(s.work, ".etcd-"+filepath.Base(c.Dir()))
-	switch strings.Join(args, " ") {
-	case "save":
-		return c.SaveEtcd(dir)
-	case "restore":
-		return c.RestoreEtcd(s.t.Context(), dir)
+	backup := filepath.Join(s.work, ".etcd-"+filepath.Base(c.Dir()))
+	switch {
+	case len(args) == 1 && args[0] == "save":
+		return c.SaveEtcd(s.t.Context(), backup)
+	case len(args) > 0 && args[0] == "restore":
+		return c.RestoreEtcd(s.t.Context(), backup, args[1:]...)
 	}
-	return errors.New("want etcd save or etcd restore")
+	return errors.New("want etcd save or etcd restore [FLAG…]")
 }
 
 // token writes a token of a ServiceAccount into a file, the way the kubelet does:

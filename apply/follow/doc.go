@@ -16,8 +16,9 @@
 // A watch is lost, too, when it is silent for longer than bookmarks allow, and when it
 // tells of what was not asked for or of versions that grow smaller (check.go). An API
 // server that was restored from a backup begins a watch from a version that it has yet
-// to reach, and is silent until then; so after a cut, and with every list, it is looked
-// whether it is still where it was. If it is not, [ErrWentBack] tells so.
+// to reach, and is silent until then; and one that has gone on past that version leaves
+// out what it has undone. So after a cut, and with every list, it is looked whether it is
+// still where it was, and no object older than it was. If not, [ErrWentBack] tells so.
 //
 // # Rules of safety
 //

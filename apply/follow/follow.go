@@ -51,6 +51,9 @@ type Audience interface {
 	Relist()
 	// Seen tells of an object that is there, was added, or has changed.
 	Seen(metav1.Object)
+	// Known returns the version in which an object was last heard of, under its name;
+	// "" if it never was, or nobody remembers.
+	Known(metav1.Object) (version string)
 	// Gone tells of an object that was deleted, or ceased to match the selector.
 	Gone(metav1.Object)
 	// Current says that everything up to now was told.
@@ -119,7 +122,7 @@ func (f *follower) list(ctx context.Context) error {
 		if err := CheckList(got, objects, options); err != nil {
 			return fmt.Errorf("list: %w", err)
 		}
-		if err := f.goesOn(got.GetResourceVersion()); err != nil {
+		if err := f.goesOn(got.GetResourceVersion(), objects); err != nil {
 			f.version = "" // what is heard of now is of the earlier state
 			return err
 		}
@@ -147,20 +150,21 @@ var errQuiet = fmt.Errorf("nothing was heard of the watch for %s, not even the b
 // errOverdue is a watch that goes on although it was asked to end.
 var errOverdue = errors.New("the watch did not end when it should: whatever is at its other end does not hear us")
 
-// probe asks for the API server's version, after a watch was cut: the API server may
-// have been restored from a backup meanwhile. It would not mind being asked for what
-// comes after a version that it has not reached yet, and never tell.
+// probe looks at a page of the objects after a watch was cut: the API server may have
+// been restored from a backup meanwhile. It would not mind being asked for what comes
+// after a version that it has not reached yet, and never tell; nor for what comes after
+// one that it has reached again, and leave out what it has undone.
 func (f *follower) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWait, errSilent)
 	defer cancel()
 	options := f.matching
-	options.Limit = 1
-	got, err := f.resource.List(ctx, options, func(metav1.Object) {})
-	switch {
-	case err != nil:
+	options.Limit = page
+	var objects []metav1.Object
+	got, err := f.resource.List(ctx, options, func(o metav1.Object) { objects = append(objects, o) })
+	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	return f.goesOn(got.GetResourceVersion())
+	return f.goesOn(got.GetResourceVersion(), objects)
 }
 
 // ErrWentBack is an API server that has gone back to an earlier state, as it does when
@@ -170,10 +174,21 @@ func (f *follower) probe(ctx context.Context) error {
 var ErrWentBack = errors.New("the API server has gone back to an earlier state, as after the restore of a backup")
 
 // goesOn tells of a list whether the API server stands where it stood, or further: a
-// list is never older than what was heard before it was asked for.
-func (f *follower) goesOn(version string) error {
+// list is never older than what was heard before it was asked for, and no object on it
+// is older than what was heard of it, unless that was heard after the list was made.
+func (f *follower) goesOn(version string, objects []metav1.Object) error {
+	if f.version == "" {
+		return nil
+	}
 	if older(version, f.version) {
 		return fmt.Errorf("%w: it is at version %s, and was at %s", ErrWentBack, version, f.version)
+	}
+	for _, o := range objects {
+		known := f.audience.Known(o)
+		if known != "" && older(o.GetResourceVersion(), known) && !older(version, known) {
+			return fmt.Errorf("%w: at version %s it has %s/%s in version %s, and had it in %s",
+				ErrWentBack, version, o.GetNamespace(), o.GetName(), o.GetResourceVersion(), known)
+		}
 	}
 	return nil
 }

@@ -318,6 +318,18 @@ func TestWentBack(t *testing.T) {
 			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("8", "")},
 			watches: []func() (watch.Interface, error){events(0, watch.Event{Type: watch.Error, Object: &metav1.Status{Code: 500}})},
 		},
+		"an object, after a cut": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "9")), list("20", "", object("a", "1", "7"))},
+			watches: []func() (watch.Interface, error){events(time.Minute)},
+		},
+		"an object, in a list": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "9")), list("20", "", object("a", "1", "7"))},
+			watches: []func() (watch.Interface, error){events(0, watch.Event{Type: watch.Error, Object: &metav1.Status{Code: 410}})},
+		},
+		"an object that a watch has told of": {
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "9")), list("20", "", object("a", "1", "9"))},
+			watches: []func() (watch.Interface, error){events(time.Minute, watch.Event{Type: watch.Modified, Object: object("a", "1", "12")})},
+		},
 		"behind what a watch has told": {
 			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("11", "")},
 			watches: []func() (watch.Interface, error){events(time.Minute, watch.Event{Type: watch.Bookmark, Object: object("", "", "12")})},
@@ -338,6 +350,32 @@ func TestWentBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an answer to a write has told, after a list was made that has the object as it was
+// before, shows no restore.
+func TestWroteMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		shelf, _ := newShelf()
+		written := func(visit func(metav1.Object)) (metav1.ListMeta, error) {
+			shelf.Put(object("a", "1", "25"))
+			return list("20", "", object("a", "1", "7"))(visit)
+		}
+		test := script{
+			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "7")), written},
+			watches: []func() (watch.Interface, error){events(0, watch.Event{Type: watch.Error, Object: &metav1.Status{Code: 410}}), events(time.Hour)},
+		}
+		l := &losses{Audience: shelf, until: ErrWentBack, stop: cancel}
+		time.AfterFunc(30*time.Minute, cancel)
+		Follow(ctx, &test, metav1.ListOptions{}, l)
+		if l.found || kept(shelf)["a"] != "25" {
+			t.Errorf("kept %v, lost %v", kept(shelf), l.all)
+		}
+		time.Sleep(2 * time.Hour) // for the fake watches to end
+	})
 }
 
 // losses are what an audience has lost, until it is what was waited for or too much.

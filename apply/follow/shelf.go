@@ -58,6 +58,14 @@ func (s *Shelf[K, T]) Seen(object metav1.Object) {
 	}
 }
 
+// Known implements Audience.
+func (s *Shelf[K, T]) Known(object metav1.Object) string {
+	key, _ := s.reduce(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.items[key].version
+}
+
 // Put adds what another answer of the API server said of an object, unless
 // that or something newer is known already.
 func (s *Shelf[K, T]) Put(object metav1.Object) {

@@ -21,6 +21,8 @@ import (
 // Names of the programs of a control plane, as files in Binaries.Dir.
 const (
 	etcdProgram       = "etcd"
+	etcdctlProgram    = "etcdctl"
+	etcdutlProgram    = "etcdutl"
 	apiServerProgram  = "kube-apiserver"
 	controllerProgram = "kube-controller-manager"
 	schedulerProgram  = "kube-scheduler"
@@ -31,6 +33,8 @@ const (
 func programs() map[string]string {
 	return map[string]string{
 		etcdProgram:       "server", // its main package is go.etcd.io/etcd/server/v3
+		etcdctlProgram:    etcdctlProgram,
+		etcdutlProgram:    etcdutlProgram,
 		apiServerProgram:  apiServerProgram,
 		controllerProgram: controllerProgram,
 		schedulerProgram:  schedulerProgram,

@@ -2,36 +2,27 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"syscall"
+	"os/exec"
 )
 
-// SaveEtcd makes dir a copy of all that the cluster stores, as it is at one moment. etcd
-// stands still meanwhile, for some milliseconds, and finds the copy as it would find
-// its files after a power cut.
-func (c *Cluster) SaveEtcd(dir string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := os.RemoveAll(dir); err != nil {
+// SaveEtcd writes all that the cluster stores, as it is at one moment, into a file: a
+// backup, made as an operator makes one (etcdctl snapshot save).
+func (c *Cluster) SaveEtcd(ctx context.Context, file string) error {
+	if err := os.RemoveAll(file); err != nil {
 		return fmt.Errorf("save etcd: %w", err)
 	}
-	if err := c.etcd.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	err := os.CopyFS(dir, os.DirFS(c.path("etcd")))
-	if err := errors.Join(err, c.etcd.Signal(syscall.SIGCONT)); err != nil {
-		return fmt.Errorf("save etcd: %w", err)
-	}
-	return nil
+	return c.tool(ctx, etcdctlProgram, "--endpoints=http://"+c.etcdPort.Address(), "snapshot", "save", file)
 }
 
-// RestoreEtcd makes the cluster what it was when SaveEtcd made dir, the way an
-// operator does: all servers are stopped, the data is put in place, and they are
-// started again, on the same ports. Versions of objects go on from those of then, so
-// they are given out a second time. The API server is ready when it returns.
-func (c *Cluster) RestoreEtcd(ctx context.Context, dir string) error {
+// RestoreEtcd makes the cluster what it was when SaveEtcd wrote the file, the way an
+// operator does: all servers are stopped, the backup is put in the place of the data
+// (etcdutl snapshot restore), and they are started again, on the same ports. Versions of
+// objects go on from those of then, so they are given out a second time; unless flags
+// say otherwise, such as --bump-revision=N and --mark-compacted. The API server is ready
+// when it returns.
+func (c *Cluster) RestoreEtcd(ctx context.Context, file string, flags ...string) error {
 	c.StopAPIServer()
 	c.mu.Lock()
 	for _, p := range append(c.others, c.etcd) {
@@ -42,11 +33,19 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, dir string) error {
 	if err := os.RemoveAll(c.path("etcd")); err != nil {
 		return fmt.Errorf("restore etcd: %w", err)
 	}
-	if err := os.CopyFS(c.path("etcd"), os.DirFS(dir)); err != nil {
-		return fmt.Errorf("restore etcd: %w", err)
-	}
-	if err := os.Chmod(c.path("etcd"), 0o700); err != nil {
-		return fmt.Errorf("restore etcd: %w", err)
+	args := append([]string{"snapshot", "restore", file, "--data-dir=" + c.path("etcd")}, flags...)
+	if err := c.tool(ctx, etcdutlProgram, args...); err != nil {
+		return err
 	}
 	return c.startServers(ctx)
+}
+
+// tool runs one of etcd's own tools.
+func (c *Cluster) tool(ctx context.Context, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.Program(program), args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", program, args[0], err, out)
+	}
+	return nil
 }
