@@ -22,7 +22,7 @@
 //     not followed. A repo over ssh has no credentials that an API would take: nothing is
 //     sent, which the log says once.
 //   - Nothing waits: each repo has a sender of its own, which only ever sends the newest
-//     status. A server that is down or busy is tried again, ever later; what it refuses is
-//     told in the log, once for each reason.
+//     status. A server that is down or busy is tried again, ever later or when it says;
+//     what it refuses is told in the log, once for each reason.
 //   - Descriptions pass through the redactor: they are as public as the commit.
 package commitstatus

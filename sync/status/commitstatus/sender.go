@@ -11,14 +11,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync/status/retry"
 )
 
 const (
 	// sendTimeout bounds one request.
 	sendTimeout = 15 * time.Second
-	// firstRetry is the wait after a first failure; it doubles, up to longestRetry.
-	firstRetry   = 5 * time.Second
-	longestRetry = 5 * time.Minute
+	// firstPause is the wait after a first failure; it doubles, up to longestPause.
+	firstPause   = 5 * time.Second
+	longestPause = 5 * time.Minute
 )
 
 // sender sends the statuses of one repo.
@@ -41,9 +42,9 @@ func (s *sender) run(ctx context.Context, next <-chan status) {
 			return
 		case newest = <-next:
 		}
-		for retry := firstRetry; ; retry = min(2*retry, longestRetry) {
+		for pause := firstPause; ; pause = min(2*pause, longestPause) {
 			err := s.send(ctx, newest)
-			var later *laterError
+			var later *retry.Later
 			if ctx.Err() != nil {
 				return
 			}
@@ -51,7 +52,7 @@ func (s *sender) run(ctx context.Context, next <-chan status) {
 			if !errors.As(err, &later) {
 				break
 			}
-			if !s.teller.wait(ctx, retry) {
+			if !s.teller.wait(ctx, max(pause, later.After)) {
 				return
 			}
 			select { // what is newer goes before
@@ -147,12 +148,12 @@ func (s *sender) post(ctx context.Context, client *http.Client, st status, crede
 	request.Header.Set("User-Agent", s.teller.options.UserAgent)
 	answer, err := client.Do(request)
 	if err != nil {
-		return &laterError{err: err}
+		return &retry.Later{Err: err}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
-		return &laterError{err: err}
+		return &retry.Later{Err: err}
 	}
 	return s.found.judge(answer, body)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync/status/retry"
 )
 
 // server is the API of a git server, for one repository.
@@ -102,15 +103,16 @@ func (s server) answers(ctx context.Context, client *http.Client, agent string) 
 	request.Header.Set("User-Agent", agent)
 	answer, err := client.Do(request)
 	if err != nil {
-		return false, &laterError{err: err}
+		return false, &retry.Later{Err: err}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
-	switch {
-	case err != nil:
-		return false, &laterError{err: err}
-	case answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests:
-		return false, &laterError{err: fmt.Errorf("%s answers %s", request.URL, answer.Status)}
+	if err != nil {
+		return false, &retry.Later{Err: err}
+	}
+	var later *retry.Later
+	if err := retry.Judge(answer, fmt.Errorf("%s answers %s", request.URL, answer.Status)); errors.As(err, &later) {
+		return false, err
 	}
 	known := answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
 	return known && json.Valid(body) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")), nil
@@ -165,28 +167,15 @@ func token(credentials repo.Credentials) string {
 func (s server) judge(answer *http.Response, body []byte) error {
 	err := fmt.Errorf("%s at %s answers %s", s.kind, s.api, answer.Status)
 	switch code := answer.StatusCode; {
-	case code >= 200 && code < 300:
-		return nil
 	case s.kind == "GitLab" && code == http.StatusBadRequest && bytes.Contains(body, []byte("Cannot transition status")):
 		return nil // it is what it shall be
-	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		return &laterError{err: err}
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w, a redirect, which is not followed", err)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
 		return fmt.Errorf("%w: the repo's credentials must allow to set the status of commits (GitHub: statuses, GitLab: api and the role Developer, Gitea: write:repository)", err)
 	}
-	return err
+	return retry.Judge(answer, err)
 }
-
-// laterError is a failure that another try may mend.
-type laterError struct{ err error }
-
-// Error is the failure's.
-func (e *laterError) Error() string { return e.err.Error() }
-
-// Unwrap returns the failure.
-func (e *laterError) Unwrap() error { return e.err }
 
 // errNoCredentials tells that a status cannot be set.
 var errNoCredentials = errors.New("there are no credentials for it: set REPOCREDS, REPOCREDS_FILE or creds_file")

@@ -8,13 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
+	"github.com/kubesync/kubesync/sync/status/retry"
 )
 
 const (
@@ -22,11 +22,9 @@ const (
 	longestQueue = 100
 	// sendTimeout bounds one try.
 	sendTimeout = 10 * time.Second
-	// firstRetry is the wait after a first failure; it doubles, tries in all times.
-	firstRetry = 2 * time.Second
+	// firstPause is the wait after a first failure; it doubles, tries in all times.
+	firstPause = 2 * time.Second
 	tries      = 8
-	// longestRetry is how long a server may ask to be left alone.
-	longestRetry = 5 * time.Minute
 )
 
 // sender sends to one address, one event after the other.
@@ -77,10 +75,10 @@ func (s *sender) run(ctx context.Context) {
 
 // deliver sends an event, again and again where that may help.
 func (s *sender) deliver(ctx context.Context, event Event) error {
-	retry := firstRetry
+	pause := firstPause
 	for try := 1; ; try++ {
 		err := s.post(ctx, event)
-		var later *laterError
+		var later *retry.Later
 		switch {
 		case err == nil:
 			return nil
@@ -91,24 +89,12 @@ func (s *sender) deliver(ctx context.Context, event Event) error {
 		case try == 1:
 			s.log.Warn().Err(err).Str("event", string(event.Type)).Str("repo", event.Subject).Msg("a notification could not be sent, trying again")
 		}
-		if !s.wait(ctx, max(retry, later.after)) {
+		if !s.wait(ctx, max(pause, later.After)) {
 			return ctx.Err()
 		}
-		retry *= 2
+		pause *= 2
 	}
 }
-
-// laterError is a failure that another try may mend.
-type laterError struct {
-	err   error
-	after time.Duration // that the server asks for; 0 if it does not
-}
-
-// Error is the failure's.
-func (e *laterError) Error() string { return e.err.Error() }
-
-// Unwrap returns the failure.
-func (e *laterError) Unwrap() error { return e.err }
 
 // post sends an event once.
 func (s *sender) post(ctx context.Context, event Event) error {
@@ -128,7 +114,7 @@ func (s *sender) post(ctx context.Context, event Event) error {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return &laterError{err: err}
+		return &retry.Later{Err: err}
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // lets the connection be used again
@@ -148,14 +134,8 @@ func (s *sender) encode(event Event) (body []byte, contentType string, err error
 // judge tells from an answer whether the event has arrived.
 func judge(answer *http.Response) error {
 	err := fmt.Errorf("the server answers %s", answer.Status)
-	switch code := answer.StatusCode; {
-	case code >= 200 && code < 300:
-		return nil
-	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if it is none
-		return &laterError{err: err, after: min(time.Duration(max(seconds, 0))*time.Second, longestRetry)}
-	case code >= 300 && code < 400:
+	if answer.StatusCode >= 300 && answer.StatusCode < 400 {
 		return fmt.Errorf("%w: redirects are not followed, set NOTIFY_URL to where it leads", err)
 	}
-	return err
+	return retry.Judge(answer, err)
 }
