@@ -99,18 +99,17 @@
 // a client-side applier has a claim on it (then its entries in managedFields are
 // made ours and the object is sent again, which removes what git does not declare),
 // whether it is being deleted, and whether admission took our label away; it brings
-// metadata alone, except of Jobs. The API
-// server reports mistakes of typing as HTTP 500; these are recognised and not sent
-// again until the content changes.
+// metadata alone, except of Jobs. The API server reports mistakes of typing as HTTP 500;
+// these are recognised and not sent again until the content changes.
 //
 // # Watching
 //
 // While [Cluster.Watch] runs, plans are made of what is seen: one watch a kind in use
 // with the label as selector, reduced on arrival to a member: metadata only or, of kinds
 // with a status, whole objects, since that tells how they are (health.go) and whether
-// a Job has ended; further the
-// Namespaces, the parents, the RoleBindings kubesync, and the CRDs. Package follow
-// lists, watches and keeps them; a plan waits up to 5 s for what is not seen. Without
+// a Job has ended; further the Namespaces, the parents, the RoleBindings kubesync, and
+// the CRDs. Package follow lists, watches and keeps them; a plan waits up to 5 s for what
+// is not seen. Without
 // Namespaces or its parent it then fails; objects of a kind that cannot be seen (the
 // server behind an aggregated API is down) are parked, and the rest is synced.
 // An API server that has gone back to an earlier state makes all of this worthless, which
@@ -144,9 +143,9 @@
 //   - the object itself, looked at just before: what a watch or a list told of it is
 //     not proof enough. Its uid and resourceVersion are preconditions; after a conflict
 //     all of this is looked at again;
-//   - approval, where an object is not as declared, too much would go, the source of
-//     the manifests has changed, or data would be lost (approval.go, guard.go). An
-//     approval is for one revision, and used up when nothing is left to prune.
+//   - approval, where an object is not as declared, too much would go or nobody knows how
+//     much, the source of the manifests has changed, or data would be lost (approval.go,
+//     guard.go). An approval is for one revision, and used up when nothing is left to prune.
 //
 // The order is the reverse of applying, and a Namespace comes last, with a look at
 // everything in it that is no older than the prune. An object counts as pruned when
