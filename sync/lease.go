@@ -41,6 +41,12 @@ func DefaultLeaseTiming() LeaseTiming {
 	return LeaseTiming{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Poll: time.Second}
 }
 
+// How often everything may be looked at anew because the API server has gone back.
+const (
+	anewAtOnce   = 5
+	anewInterval = 10 * time.Minute
+)
+
 // LeaseOptions name the Lease that makes a process the one writer.
 type LeaseOptions struct {
 	Config    *rest.Config
@@ -57,6 +63,7 @@ type LeaseOptions struct {
 type Lease struct {
 	options LeaseOptions
 	client  coordinationv1.LeasesGetter
+	anew    *rarely
 
 	mu         sync.Mutex // guards what follows
 	leading    bool
@@ -86,7 +93,7 @@ func NewLease(options LeaseOptions) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the client for Lease %s/%s: %w", options.Namespace, options.Name, err)
 	}
-	return &Lease{options: options, client: client}, nil
+	return &Lease{options: options, client: client, anew: newRarely(anewAtOnce, anewInterval)}, nil
 }
 
 // String returns "Lease namespace/name".
@@ -153,8 +160,21 @@ func (e *HeldError) Error() string {
 func (e *HeldError) Unwrap() error { return e.Err }
 
 // StartAnew ends the term under way, if there is one: all that is known of the cluster
-// goes with it, and the next one begins at once.
+// goes with it, and the next one begins at once. Asked for again and again, as where two
+// API servers answer in turn that are not of one cluster, it takes its time.
 func (l *Lease) StartAnew() {
+	forget := func(term *leaseLock) { term.lose(errForgotten) }
+	l.inTerm(func(term *leaseLock) { // many watches may notice at once: the first ends the term
+		wait := l.anew.do(func() { forget(term) }, func() { l.inTerm(forget) })
+		if wait > 0 {
+			l.options.Log.Warn().Stringer("after", wait.Round(time.Second)).
+				Msg("the API server goes back to earlier states again and again, as if several answered in turn: looking at everything anew later")
+		}
+	})
+}
+
+// inTerm calls do with the term under way, if there is one and the lease is not lost.
+func (l *Lease) inTerm(do func(*leaseLock)) {
 	l.mu.Lock()
 	term := l.under
 	l.mu.Unlock()
@@ -164,7 +184,7 @@ func (l *Lease) StartAnew() {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	if term.ours {
-		term.lose(errForgotten)
+		do(term)
 	}
 }
 
