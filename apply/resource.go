@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// followed implements follow.Resource by two functions of a client.
+// followed implements follow.Resource by two functions of a client. A watch is passed on
+// as it is: watch.Filter would leave a goroutine behind whenever one is stopped that has
+// more to tell.
 type followed[L runtime.Object] struct {
 	list  func(context.Context, metav1.ListOptions) (L, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -45,19 +47,11 @@ func (f followed[L]) List(ctx context.Context, options metav1.ListOptions, visit
 // Watch implements follow.Resource.
 func (f followed[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	changes, err := f.watch(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return watch.Filter(changes, func(event watch.Event) (watch.Event, bool) {
-		if event.Type != watch.Error && event.Type != watch.Bookmark {
-			if err := f.fits(event.Object); err != nil {
-				return watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}}, true
-			}
-		}
-		return event, true
-	}), nil
+	return f.watch(ctx, options)
 }
+
+// Fits implements follow.Resource.
+func (f followed[L]) Fits(object runtime.Object) error { return f.fits(object) }
 
 // typed tells whether an object is of a Go type.
 func typed[T runtime.Object](object runtime.Object) error {

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -42,6 +43,9 @@ type Resource interface {
 	List(ctx context.Context, options metav1.ListOptions, visit func(metav1.Object)) (metav1.ListInterface, error)
 	// Watch begins to watch from the version in options on.
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	// Fits returns what shows that an object that a watch has brought is none of the
+	// resource's; nil if nothing does.
+	Fits(object runtime.Object) error
 }
 
 // Audience hears what is followed, from one goroutine.
@@ -258,6 +262,11 @@ func (f *follower) tell(event watch.Event) error {
 	object, ok := event.Object.(metav1.Object)
 	if !ok {
 		return fmt.Errorf("watch: the API server sent a %T", event.Object)
+	}
+	if event.Type != watch.Bookmark {
+		if err := f.resource.Fits(event.Object); err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
 	}
 	if err := f.check(event.Type, object); err != nil {
 		return fmt.Errorf("watch: %w", err)

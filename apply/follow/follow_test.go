@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -149,6 +150,8 @@ type script struct {
 	watches []func() (watch.Interface, error)
 	from    []string // the versions that watches began with
 }
+
+func (s *script) Fits(runtime.Object) error { return nil }
 
 func (s *script) List(_ context.Context, _ metav1.ListOptions, visit func(metav1.Object)) (metav1.ListInterface, error) {
 	if len(s.lists) == 0 {
@@ -399,6 +402,8 @@ type counted struct {
 	lists, watches int
 	watch          func(nth int) *watch.FakeWatcher
 }
+
+func (c *counted) Fits(runtime.Object) error { return nil }
 
 func (c *counted) List(context.Context, metav1.ListOptions, func(metav1.Object)) (metav1.ListInterface, error) {
 	c.lists++

@@ -103,9 +103,11 @@ func (w *world) disturb(s step, r *repo) {
 		w.touch(r, true)
 	case opUnlist, opList:
 		r.listed, r.claimed = s.op == opList, false
+		w.burst.relisted = true
 		w.touch(r, true)
 	case opPruneOff, opPruneOn:
 		r.prune = s.op == opPruneOn
+		w.burst.relisted = true
 		w.touch(r, false)
 	case opBreakList, opMendList:
 		w.listBroken = s.op == opBreakList

@@ -49,9 +49,10 @@ func (w *world) allowsGit(s step) bool {
 	return w.treeAllowed(r, next.tree)
 }
 
-// anyOtherBad tells whether another listed repo cannot be loaded.
+// anyOtherBad tells whether another listed repo cannot be loaded, or could not when the
+// burst began: a daemon may not have noticed yet.
 func (w *world) anyOtherBad(r *repo) bool {
-	return slices.ContainsFunc(w.repos, func(o *repo) bool { return o != r && o.listed && o.bad() })
+	return slices.ContainsFunc(w.repos, func(o *repo) bool { return o != r && o.listed && (o.bad() || w.burst.bad[o.name]) })
 }
 
 // nextCommit returns the commit that a step makes, or goes back to; false if it
@@ -229,7 +230,7 @@ func (w *world) allowsStranger(s step) bool {
 func (w *world) allowsConfiguration(s step) bool {
 	switch s.op {
 	case opBreakList:
-		return !w.listBroken && w.burst.restarts == 0 && !w.burst.apiOutage
+		return !w.listBroken && !w.burst.relisted && w.burst.restarts == 0 && !w.burst.apiOutage
 	case opMendList:
 		return w.listBroken
 	}

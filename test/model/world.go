@@ -22,6 +22,8 @@ type burst struct {
 	sealed    map[string]bool // repos whose objects nobody may touch until the next quiet point
 	removed   bool            // something left git
 	broke     bool            // a repo became unreadable
+	bad       map[string]bool // repos that could not be loaded when it began
+	relisted  bool            // the list was changed
 	apiOutage bool
 	gitOutage bool
 	restarts  int
@@ -128,7 +130,10 @@ func newWorld() *world {
 
 // begin begins the next burst.
 func (w *world) begin() {
-	w.burst = burst{touched: map[string]bool{}, sealed: map[string]bool{}}
+	w.burst = burst{touched: map[string]bool{}, sealed: map[string]bool{}, bad: map[string]bool{}}
+	for _, r := range w.repos {
+		w.burst.bad[r.name] = r.listed && r.bad()
+	}
 	for _, o := range w.live {
 		o.dirty, o.deleted, o.fussy, o.fresh, o.existing = false, false, false, false, true
 	}
