@@ -108,6 +108,7 @@ func (l *lab) work(ctx context.Context, chosen settings, told reference, runs []
 		queue <- r
 	}
 	close(queue)
+	of := results.runs + len(runs) // with those of an earlier call
 	errs := make([]error, chosen.workers)
 	var all sync.WaitGroup
 	for i := range chosen.workers {
@@ -116,7 +117,7 @@ func (l *lab) work(ctx context.Context, chosen settings, told reference, runs []
 				if !l.timeFor(chosen, results) {
 					return
 				}
-				if errs[i] = l.one(ctx, told, r, results, len(runs)); errs[i] != nil {
+				if errs[i] = l.one(ctx, told, r, results, of); errs[i] != nil {
 					return
 				}
 			}
