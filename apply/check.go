@@ -29,7 +29,7 @@ type Rules struct {
 	// HasStatus tells whether a kind's status is a subresource, so that a
 	// manifest's status says nothing. Nil means OfflineHasStatus.
 	HasStatus func(schema.GroupVersionKind) bool
-	// Lasting tells whether objects of a kind can be listed, watched, patched and deleted.
+	// Lasting tells whether objects of a kind can be listed, watched and deleted.
 	// Reviews and bindings, for example, are requests that leave nothing behind. Nil means
 	// that all can.
 	Lasting func(schema.GroupVersionKind) bool
@@ -134,7 +134,7 @@ type check struct {
 func (c *check) object(o Object) {
 	scope, hasStatus := c.kind(o.GroupVersionKind())
 	if c.rules.Lasting != nil && !c.rules.Lasting(o.GroupVersionKind()) {
-		c.problem(o.draft(), fmt.Sprintf("objects of kind %s of %s cannot be declared: the API server does not let them be listed, watched, patched and deleted",
+		c.problem(o.draft(), fmt.Sprintf("objects of kind %s of %s cannot be declared: the API server does not let them be listed, watched and deleted",
 			o.GroupVersionKind().Kind, o.GroupVersionKind().GroupVersion()))
 		return
 	}

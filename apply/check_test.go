@@ -335,7 +335,7 @@ func TestCheckRefusesRequests(t *testing.T) {
 	t.Parallel()
 	objects := objectsOf(t, "{apiVersion: v1, kind: Binding, metadata: {name: x}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n")
 	_, err := Check(objects, Rules{Lasting: func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "Binding" }})
-	const want = "m.yaml:1: Binding/x: objects of kind Binding of v1 cannot be declared: the API server does not let them be listed, watched, patched and deleted"
+	const want = "m.yaml:1: Binding/x: objects of kind Binding of v1 cannot be declared: the API server does not let them be listed, watched and deleted"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

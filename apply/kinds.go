@@ -21,7 +21,7 @@ type servedKind struct {
 	Namespaced bool
 	HasStatus  bool // has a status subresource
 	Listable   bool // supports list and delete, so that members can be found and pruned
-	Lasting    bool // moreover supports patch and watch, so that they can be kept as they are declared
+	Lasting    bool // moreover supports watch: such objects stay, in contrast to mere requests
 }
 
 // kinds is a snapshot of discovery. It is immutable; when a kind is missing the
@@ -99,7 +99,9 @@ func (k *kinds) add(list *metav1.APIResourceList) {
 			Namespaced: r.Namespaced,
 			HasStatus:  withStatus[r.Name],
 			Listable:   listable,
-			Lasting:    listable && slices.Contains(r.Verbs, "patch") && slices.Contains(r.Verbs, "watch"),
+			// Not patch: while a CRD is being deleted its objects cannot be written, and
+			// nobody tells when what was discovered then is over.
+			Lasting: listable && slices.Contains(r.Verbs, "watch"),
 		}
 	}
 }

@@ -57,3 +57,29 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("a group that nobody has heard of: %v", err)
 	}
 }
+
+// What cannot be watched and deleted is a mere request; what cannot be written at the
+// moment, since its CRD is being deleted, is none.
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	verbs := map[string][]string{
+		"ConfigMap":        {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		"Widget":           {"delete", "deletecollection", "get", "list", "watch"}, // of a terminating CRD
+		"Binding":          {"create"},
+		"ComponentStatus":  {"get", "list"},
+		"SelfSubjectRules": {"create"},
+	}
+	k := &kinds{served: map[schema.GroupVersionKind]servedKind{}}
+	for kind, allowed := range verbs {
+		k.add(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: strings.ToLower(kind), Kind: kind, Verbs: allowed}}})
+	}
+	for kind := range verbs {
+		want := kind == "ConfigMap" || kind == "Widget"
+		if got := k.lasting(schema.GroupVersionKind{Version: "v1", Kind: kind}); got != want {
+			t.Errorf("%s: %v, want %v", kind, got, want)
+		}
+	}
+	if !k.lasting(schema.GroupVersionKind{Version: "v1", Kind: "Unheard"}) {
+		t.Error("what is not served may be so one day")
+	}
+}

@@ -32,7 +32,7 @@ func (*crdAudience) Relist() {}
 func (*crdAudience) Known(metav1.Object) string { return "" }
 
 // Current implements follow.Audience.
-func (*crdAudience) Current() {}
+func (*crdAudience) Current(string) {}
 
 // Lost implements follow.Audience.
 func (*crdAudience) Lost(error) {}

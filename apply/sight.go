@@ -92,8 +92,8 @@ type witness struct {
 }
 
 // Current implements follow.Audience.
-func (w witness) Current() {
-	w.Audience.Current()
+func (w witness) Current(version string) {
+	w.Audience.Current(version)
 	w.sight.forget(w.what)
 }
 

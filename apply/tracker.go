@@ -46,8 +46,8 @@ type view struct {
 }
 
 // Current implements follow.Audience.
-func (v *view) Current() {
-	v.Shelf.Current()
+func (v *view) Current(version string) {
+	v.Shelf.Current(version)
 	v.regained()
 }
 

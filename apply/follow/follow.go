@@ -60,8 +60,8 @@ type Audience interface {
 	Known(metav1.Object) (version string)
 	// Gone tells of an object that was deleted, or ceased to match the selector.
 	Gone(metav1.Object)
-	// Current says that everything up to now was told.
-	Current()
+	// Current says that everything up to a version was told.
+	Current(version string)
 	// Lost says that changes may be missed from now on, and why.
 	Lost(error)
 }
@@ -102,7 +102,7 @@ func (f *follower) round(ctx context.Context) error {
 	if err := f.list(ctx); err != nil {
 		return err
 	}
-	f.audience.Current()
+	f.audience.Current(f.version)
 	f.cut = false
 	for {
 		if err := f.watch(ctx); err != nil {

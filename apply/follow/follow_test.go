@@ -74,7 +74,7 @@ func TestShelf(t *testing.T) {
 				s.Seen(object("b", "2", "6"))
 				s.Relist()
 				s.Seen(object("b", "2", "6"))
-				s.Current()
+				s.Current("7")
 			},
 			kept: map[string]string{"b": "6"}, told: []string{"a 5", "b 6", "a gone"},
 		},
@@ -92,7 +92,7 @@ func TestShelf(t *testing.T) {
 				s.Relist()
 				s.Put(object("a", "1", "9"))
 				s.Seen(object("a", "1", "5"))
-				s.Current()
+				s.Current("8")
 			},
 			kept: map[string]string{"a": "9"}, told: []string{"a 5"},
 		},
@@ -100,9 +100,35 @@ func TestShelf(t *testing.T) {
 			do: func(s *Shelf[string, string]) {
 				s.Relist()
 				s.Put(object("a", "1", "5"))
-				s.Current()
+				s.Current("4")
 			},
 			kept: map[string]string{"a": "5"},
+		},
+		"an answer that arrives after the end of its object": {
+			do: func(s *Shelf[string, string]) {
+				s.Seen(object("a", "1", "5"))
+				s.Gone(object("a", "1", "7"))
+				s.Put(object("a", "1", "6"))
+			},
+			kept: map[string]string{}, told: []string{"a 5", "a gone"},
+		},
+		"an answer that arrives after a list without its object": {
+			do: func(s *Shelf[string, string]) {
+				s.Relist()
+				s.Current("7")
+				s.Put(object("a", "1", "6"))
+				s.Put(object("b", "2", "8"))
+			},
+			kept: map[string]string{"b": "8"},
+		},
+		"an answer that arrives while a list is under way that has its object no more": {
+			do: func(s *Shelf[string, string]) {
+				s.Seen(object("a", "1", "5"))
+				s.Relist()
+				s.Put(object("a", "1", "6"))
+				s.Current("7")
+			},
+			kept: map[string]string{}, told: []string{"a 5", "a gone"},
 		},
 	}
 	for name, test := range tests {
@@ -137,7 +163,7 @@ func TestAwait(t *testing.T) {
 		if err := s.Await(t.Context(), time.Minute, func(error) bool { return true }); !errors.Is(err, refused) || time.Since(begun) > 0 {
 			t.Errorf("settled: %v after %v", err, time.Since(begun))
 		}
-		time.AfterFunc(time.Second, s.Current)
+		time.AfterFunc(time.Second, func() { s.Current("9") })
 		if err := s.Await(t.Context(), time.Minute, never); err != nil {
 			t.Errorf("current after a second: %v", err)
 		}

@@ -20,7 +20,8 @@ type Shelf[K comparable, T any] struct {
 
 	mu      sync.Mutex // guards what follows
 	items   map[K]item[T]
-	round   int // of listing
+	heard   string // everything up to this version was told
+	round   int    // of listing
 	current bool
 	since   time.Time // when it became current, or ceased to be
 	problem error     // why it is not current
@@ -32,7 +33,7 @@ type item[T any] struct {
 	value   T
 	uid     types.UID
 	version string
-	round   int // in which it was last seen
+	round   int // in which it was last seen, which an answer to a write does not count as
 }
 
 // NewShelf returns an empty shelf of what, for messages. Reduce says what is kept
@@ -66,8 +67,9 @@ func (s *Shelf[K, T]) Known(object metav1.Object) string {
 	return s.items[key].version
 }
 
-// Put adds what another answer of the API server said of an object, unless
-// that or something newer is known already.
+// Put adds what another answer of the API server said of an object, unless that or
+// something newer is known already; such as that it is gone, which may have been heard
+// before an answer that was given earlier.
 func (s *Shelf[K, T]) Put(object metav1.Object) {
 	key, value := s.reduce(object)
 	s.keep(key, value, object, false)
@@ -79,23 +81,38 @@ func (s *Shelf[K, T]) Put(object metav1.Object) {
 func (s *Shelf[K, T]) keep(key K, value T, object metav1.Object, seen bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	version := object.GetResourceVersion()
 	known, there := s.items[key]
-	if there && !newer(object.GetResourceVersion(), known.version) {
-		if seen && known.version == object.GetResourceVersion() {
+	if seen {
+		known.round = s.round
+		s.hear(version)
+	}
+	if there && !newer(version, known.version) {
+		if seen && known.version == version {
 			known.value = value
 		}
-		known.round = s.round
 		s.items[key] = known
 		return false
 	}
-	s.items[key] = item[T]{value, object.GetUID(), object.GetResourceVersion(), s.round}
+	if !there && !seen && !newer(version, s.heard) {
+		return false
+	}
+	s.items[key] = item[T]{value, object.GetUID(), version, known.round}
 	return true
+}
+
+// hear notes that everything up to a version was told. The caller holds mu.
+func (s *Shelf[K, T]) hear(version string) {
+	if s.heard == "" || newer(version, s.heard) {
+		s.heard = version
+	}
 }
 
 // Gone implements Audience.
 func (s *Shelf[K, T]) Gone(object metav1.Object) {
 	key, _ := s.reduce(object)
 	s.mu.Lock()
+	s.hear(object.GetResourceVersion())
 	known, there := s.items[key]
 	// Another object of that name may be known by now, from an answer to us.
 	gone := there && (known.uid == object.GetUID() || !newer(known.version, object.GetResourceVersion()))
@@ -109,11 +126,12 @@ func (s *Shelf[K, T]) Gone(object metav1.Object) {
 }
 
 // Current implements Audience.
-func (s *Shelf[K, T]) Current() {
+func (s *Shelf[K, T]) Current(version string) {
 	s.mu.Lock()
+	s.hear(version)
 	var missing []K
 	for key, known := range s.items {
-		if known.round != s.round {
+		if known.round != s.round && !newer(known.version, version) {
 			delete(s.items, key)
 			missing = append(missing, key)
 		}
