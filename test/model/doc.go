@@ -63,9 +63,9 @@
 // One walk goes on with one daemon that is never restarted, others beside it. At every
 // quiet point its memory (RssAnon), goroutines, file descriptors and temporary files are
 // looked at. It fails unless the last quarter of the time is flat against the first:
-// the median of its memory within 15 % and 4 MB, no more temporary files; and, as every
-// kind in use is a watch with a connection and goroutines of its own, goroutines and
-// descriptors within 10 at quiet points with as many kinds in use.
+// the medians of its memory within 15 % and 4 MB, of its descriptors within 16, no more
+// temporary files; and, as every kind in use is a watch with a connection and goroutines
+// of its own, goroutines within 10 at quiet points with as many descriptors.
 //
 // This is a module of its own, as the bench is.
 package main

@@ -19,7 +19,6 @@ const (
 
 	partOfLabel        = "applyset.kubernetes.io/part-of"
 	parentIDLabel      = "applyset.kubernetes.io/id"
-	kindsAnnotation    = "applyset.kubernetes.io/contains-group-kinds" // of a parent
 	pruneAnnotation    = "kubesync.io/prune"
 	suspendAnnotation  = "kubesync.io/suspend"
 	ignoreAnnotation   = "kubesync.io/ignore"

@@ -37,13 +37,13 @@ func (w *world) write(r *repo, foundations bool) {
 		case o != nil && o.alien && !o.deleted:
 			r.expect.wrong++
 			o.loose = true
+		case o != nil && o.suspended && !o.deleted:
+			// Nobody writes it until a person lets go of it, so nobody hears what is wrong with it.
 		case e.invalid:
 			r.expect.wrong++
 			if o != nil && o.owner == r.name {
 				o.loose = true
 			}
-		case o != nil && o.suspended && !o.deleted:
-			// Nobody writes it until a person lets go of it.
 		case o == nil:
 			w.live[i] = &object{owner: r.name, entry: e, applied: true, fresh: true}
 		case o.deleted:

@@ -15,26 +15,24 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubesync/kubesync/test/machine"
 )
 
 // What is flat: the last quarter of a soak against the first. Every kind in use is a
-// watch, that is a connection and some goroutines: of these and of descriptors only
-// quiet points are compared at which as many kinds are in use.
+// watch, that is a connection and some goroutines: of goroutines only quiet points are
+// compared with as many descriptors, and of those there may be as many more as a walk
+// has kinds.
 const (
 	flatMemoryShare = 0.15
 	flatMemoryBytes = 4 << 20
 	flatGoroutines  = 10
-	flatDescriptors = 10
+	flatDescriptors = 16
 	flatTempFiles   = 0
 )
 
 // sample is what a daemon holds at a quiet point.
 type sample struct {
 	at                                 time.Duration // since the soak began
-	kinds                              int           // in use, as the parents record it
 	memory                             float64       // RssAnon, in bytes
 	goroutines, descriptors, tempFiles float64
 }
@@ -116,9 +114,6 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 		if err != nil {
 			return err
 		}
-		if one.kinds, err = w.kindsInUse(ctx); err != nil {
-			return err
-		}
 		samples = append(samples, one)
 		w.git.Log.Reset() // it would keep every request
 		if time.Since(told) > tellEvery {
@@ -151,24 +146,6 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 		return fail(err)
 	}
 	return samples, w.stats, nil
-}
-
-// kindsInUse counts the kinds that the listed repos have objects of.
-func (w *walk) kindsInUse(ctx context.Context) (int, error) {
-	kinds := map[string]bool{}
-	for _, r := range w.world.repos {
-		if !r.listed {
-			continue
-		}
-		parent, err := w.site.dynamic.Resource(parents()).Namespace(w.home()).Get(ctx, "kubesync-"+r.name, metav1.GetOptions{})
-		if err != nil {
-			return 0, fmt.Errorf("kinds in use: %w", err)
-		}
-		for _, kind := range strings.Split(parent.GetAnnotations()[kindsAnnotation], ",") {
-			kinds[kind] = true
-		}
-	}
-	return len(kinds), nil
 }
 
 // sample looks at the daemon.
@@ -208,7 +185,7 @@ func (d *daemon) sample(ctx context.Context, at time.Duration) (sample, error) {
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("%d kinds in use, %.1f MB, %.0f goroutines, %.0f file descriptors, %.0f temporary files", s.kinds, s.memory/(1<<20), s.goroutines, s.descriptors, s.tempFiles)
+	return fmt.Sprintf("%.1f MB, %.0f goroutines, %.0f file descriptors, %.0f temporary files", s.memory/(1<<20), s.goroutines, s.descriptors, s.tempFiles)
 }
 
 // medians sums samples up.
@@ -223,7 +200,6 @@ func medians(samples []sample) sample {
 	}
 	return sample{
 		at:          samples[len(samples)-1].at,
-		kinds:       int(median(func(s sample) float64 { return float64(s.kinds) })),
 		memory:      median(func(s sample) float64 { return s.memory }),
 		goroutines:  median(func(s sample) float64 { return s.goroutines }),
 		descriptors: median(func(s sample) float64 { return s.descriptors }),
@@ -254,53 +230,39 @@ func grown(samples []sample) error {
 	if b.tempFiles > a.tempFiles+flatTempFiles {
 		problems = append(problems, fmt.Errorf("the number of temporary files grew from %.0f to %.0f", a.tempFiles, b.tempFiles))
 	}
-	alike := likeWithLike(first, last)
-	if alike.points == 0 {
-		return errors.Join(append(problems, errors.New("no two quiet points of the first and the last quarter have as many kinds in use"))...)
+	if b.descriptors > a.descriptors+flatDescriptors {
+		problems = append(problems, fmt.Errorf("the number of file descriptors grew from %.0f to %.0f", a.descriptors, b.descriptors))
 	}
-	if alike.goroutines > flatGoroutines {
-		problems = append(problems, fmt.Errorf("there are %.0f goroutines more at the end, with as many kinds in use", alike.goroutines))
-	}
-	if alike.descriptors > flatDescriptors {
-		problems = append(problems, fmt.Errorf("there are %.0f file descriptors more at the end, with as many kinds in use", alike.descriptors))
+	switch more, points := moreGoroutines(first, last); {
+	case points == 0:
+		problems = append(problems, errors.New("no two quiet points of the first and the last quarter have as many file descriptors"))
+	case more > flatGoroutines:
+		problems = append(problems, fmt.Errorf("there are %.0f goroutines more at the end, with as many file descriptors", more))
 	}
 	return errors.Join(problems...)
 }
 
-// growth is by how much a daemon holds more at the end of a soak, where it has as much
-// to do.
-type growth struct {
-	points                  int // that were compared
-	goroutines, descriptors float64
-}
-
-// likeWithLike compares quiet points at which as many kinds are in use: medians of each
-// number of kinds, weighed by how often it came.
-func likeWithLike(first, last []sample) growth {
-	var g growth
-	before, after := byKinds(first), byKinds(last)
-	for kinds := range before {
-		weight := min(len(before[kinds]), len(after[kinds]))
+// moreGoroutines tells by how many goroutines a daemon has more at the end of a soak, at
+// quiet points with as many descriptors: medians of each number of those, weighed by how
+// often it came, and how many points that are.
+func moreGoroutines(first, last []sample) (more float64, points int) {
+	before, after := byDescriptors(first), byDescriptors(last)
+	for descriptors := range before {
+		weight := min(len(before[descriptors]), len(after[descriptors]))
 		if weight == 0 {
 			continue
 		}
-		a, b := medians(before[kinds]), medians(after[kinds])
-		g.points += weight
-		g.goroutines += float64(weight) * (b.goroutines - a.goroutines)
-		g.descriptors += float64(weight) * (b.descriptors - a.descriptors)
+		points += weight
+		more += float64(weight) * (medians(after[descriptors]).goroutines - medians(before[descriptors]).goroutines)
 	}
-	if g.points > 0 {
-		g.goroutines /= float64(g.points)
-		g.descriptors /= float64(g.points)
-	}
-	return g
+	return more / float64(max(points, 1)), points
 }
 
-// byKinds sorts samples by how many kinds were in use.
-func byKinds(samples []sample) map[int][]sample {
-	sorted := map[int][]sample{}
+// byDescriptors sorts samples by how many file descriptors there were.
+func byDescriptors(samples []sample) map[float64][]sample {
+	sorted := map[float64][]sample{}
 	for _, s := range samples {
-		sorted[s.kinds] = append(sorted[s.kinds], s)
+		sorted[s.descriptors] = append(sorted[s.descriptors], s)
 	}
 	return sorted
 }
@@ -317,18 +279,17 @@ func writeSoak(out io.Writer, on machine.Machine, chosen settings, samples []sam
 	}
 	fmt.Fprintf(out, "# A soak of %s\n\nWritten by `make soak`; package test/model tells what it does and what is flat.\n\n", chosen.soak)
 	fmt.Fprintf(out, "%s\n", on.Table())
-	alike := likeWithLike(between(samples, 0, 0.25), between(samples, 0.75, 1))
-	fmt.Fprintf(out, "- the daemon: **%s**; from the first quarter to the last %+.1f goroutines and %+.1f file descriptors, by %d quiet points with as many kinds in use\n",
-		verdict, alike.goroutines, alike.descriptors, alike.points)
+	more, points := moreGoroutines(between(samples, 0, 0.25), between(samples, 0.75, 1))
+	fmt.Fprintf(out, "- the daemon: **%s**; from the first quarter to the last %+.1f goroutines, by %d quiet points with as many file descriptors\n", verdict, more, points)
 	fmt.Fprintf(out, "- its walk (seed %d): %s\n- beside it (seeds from %d): %s\n- walks that failed: %d\n\n", chosen.seed, own, chosen.seed+1, others, failures)
-	fmt.Fprintf(out, "Medians of each part of the time:\n\n| until | quiet points | kinds in use | RssAnon | goroutines | file descriptors | temporary files |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "Medians of each part of the time:\n\n| until | quiet points | RssAnon | goroutines | file descriptors | temporary files |\n|---|---|---|---|---|---|\n")
 	for row := range soakRows {
 		part := between(samples, float64(row)/soakRows, float64(row+1)/soakRows)
 		if len(part) == 0 {
 			continue
 		}
 		m := medians(part)
-		fmt.Fprintf(out, "| %s | %d | %d | %.1f MB | %.0f | %.0f | %.0f |\n", m.at.Round(time.Second), len(part), m.kinds, m.memory/(1<<20), m.goroutines, m.descriptors, m.tempFiles)
+		fmt.Fprintf(out, "| %s | %d | %.1f MB | %.0f | %.0f | %.0f |\n", m.at.Round(time.Second), len(part), m.memory/(1<<20), m.goroutines, m.descriptors, m.tempFiles)
 	}
 	return err
 }

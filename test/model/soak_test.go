@@ -29,23 +29,22 @@ func TestGrown(t *testing.T) {
 			s.descriptors += float64(n % 9)
 			return s
 		}), ""},
-		"kinds": {course(func(n int) sample {
+		"kinds that come and go": {course(func(n int) sample {
 			s := flat
-			s.kinds = 3 + n%5 + n/40
-			s.goroutines += float64(6 * s.kinds)
-			s.descriptors += float64(s.kinds)
+			s.descriptors += float64(n%5 + n/40)
+			s.goroutines = 6 * s.descriptors
 			return s
 		}), ""},
 		"goroutines beside the kinds": {course(func(n int) sample {
 			s := flat
-			s.kinds = 3 + (100-n)%5 + (100-n)/40
-			s.goroutines += float64(6*s.kinds + n/4)
+			s.descriptors += float64((100-n)%5 + (100-n)/60)
+			s.goroutines = 6*s.descriptors + float64(n)/4
 			return s
 		}), "goroutines more"},
-		"never alike": {course(func(n int) sample { s := flat; s.kinds = n; return s }), "no two quiet points"},
+		"never alike": {course(func(n int) sample { s := flat; s.descriptors -= float64(n) / 5; return s }), "no two quiet points"},
 		"memory":      {course(func(n int) sample { s := flat; s.memory += float64(n) * (1 << 20) / 4; return s }), "memory grew"},
 		"goroutines":  {course(func(n int) sample { s := flat; s.goroutines += float64(n); return s }), "goroutines more"},
-		"descriptors": {course(func(n int) sample { s := flat; s.descriptors += float64(n) / 2; return s }), "file descriptors more"},
+		"descriptors": {course(func(n int) sample { s := flat; s.descriptors += float64(n) / 2; return s }), "file descriptors grew"},
 		"temp files":  {course(func(n int) sample { s := flat; s.tempFiles = float64(n / 50); return s }), "temporary files grew"},
 		"too short":   {course(func(int) sample { return flat })[:6], "too few"},
 	} {
