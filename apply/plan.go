@@ -192,6 +192,9 @@ func (p *Plan) parkBlind() {
 // leftUnknown returns, in order, the kinds that are declared no more and could not be
 // looked at: how many objects leave with them nobody knows.
 func (p Plan) leftUnknown() []schema.GroupKind {
+	if len(p.blind) == 0 {
+		return nil // as nearly always: what is declared need not be gone through
+	}
 	declared := map[schema.GroupKind]bool{}
 	for id := range p.declared {
 		declared[id.GroupKind()] = true

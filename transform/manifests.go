@@ -110,8 +110,13 @@ func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, fil
 
 // reads tells whether an entry would be read: what is no manifest may have any name.
 func (f *finder) reads(child directory, mode fs.FileMode) bool {
-	below := mode.IsDir() || mode&fs.ModeSymlink != 0
-	return (below && f.recursive || isManifest(child.name) && !mode.IsDir()) && !f.ignore.ignores(child.name, mode.IsDir())
+	if mode.IsDir() {
+		return f.recursive && !f.ignore.ignores(child.name, true)
+	}
+	if mode&fs.ModeSymlink != 0 {
+		return f.follows(child)
+	}
+	return isManifest(child.name) && !f.ignore.ignores(child.name, false)
 }
 
 // follow resolves a symbolic link. What it leads to comes back with its mode; the
