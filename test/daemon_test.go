@@ -38,6 +38,7 @@ type daemon struct {
 	log    string // path of what it wrote to stderr
 	stdout string // path
 	seen   int64  // bytes of log at the last mark
+	before int64  // bytes of log when the script last began to wait
 	over   bool   // its end is accounted for
 }
 

@@ -2,7 +2,10 @@ package test
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -124,5 +127,43 @@ func TestConditionsNeedAnAnswer(t *testing.T) {
 	w.look = func(*scenario, []string) (verdict, error) { return verdict{saw: "no"}, nil }
 	if _, err := w.try(nil); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestShortMomentsCount proves that a script that waits for a sync sees the one
+// that another one followed at once, and none of before it began to wait.
+func TestShortMomentsCount(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	d := &daemon{name: "daemon", log: log}
+	s := &scenario{daemons: map[string]*daemon{"daemon": d}}
+	write := func(created int) {
+		t.Helper()
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(f, `{"level":"info","repo":"site","revision":"abc1234","created":%d,"message":"synced"}`+"\n", created)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1)
+	write(2)
+	s.beginToWait()
+	write(3)
+	write(4)
+	for pattern, want := range map[string]struct{ waiting, looking bool }{
+		"created=1": {false, false}, "created=2": {true, false}, "created=3": {true, false}, "created=4": {true, true},
+	} {
+		for _, s.waits = range []bool{true, false} {
+			v, err := s.lastSync("synced", []string{"site", pattern})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if holds := s.waits && want.waiting || !s.waits && want.looking; v.holds != holds {
+				t.Errorf("%s, waiting %t: %+v", pattern, s.waits, v)
+			}
+		}
 	}
 }

@@ -112,6 +112,7 @@ type scenario struct {
 	clusters map[string]*testCluster
 	current  *testCluster
 	daemons  map[string]*daemon
+	waits    bool // for a condition to hold, in eventually
 	secrets  canary.Secrets
 	children []*canary.Children // of each daemon
 	searched func(canary.Searched)
