@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,31 +16,56 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 // awaitKinds waits until the kinds that the step's CRDs define are served (that
 // is later than Established: discovery follows), and returns discovery as it is
 // then. A CRD that failed is not waited for. When the wait ends in vain, its
-// custom resources are parked.
+// custom resources are parked, and it is not waited for again until it is written:
+// it may want a name that another one has, which can last.
 func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, outcomes []Outcome) (*kinds, error) {
-	written := map[ID]bool{}
+	actions := map[ID]Action{}
 	for _, outcome := range outcomes {
-		written[outcome.ID] = outcome.Action == Created || outcome.Action == Configured || outcome.Action == Unchanged
+		actions[outcome.ID] = outcome.Action
 	}
-	var awaited []schema.GroupVersionKind
+	defined := map[ID][]schema.GroupVersionKind{}
+	var awaited []schema.GroupVersionKind // and with patience
 	for _, o := range objects {
-		if o.ID().GroupKind() == crdKind && written[o.ID()] {
-			awaited = append(awaited, definedKinds(o.Tree())...)
+		id, action := o.ID(), actions[o.ID()]
+		if id.GroupKind() != crdKind || action != Created && action != Configured && action != Unchanged {
+			continue
+		}
+		defined[id] = definedKinds(o.Tree())
+		if action != Unchanged || !s.inVain[id] {
+			awaited = append(awaited, defined[id]...)
 		}
 	}
+	all := slices.Concat(slices.Collect(maps.Values(defined))...)
+	known, err := s.cluster.awaitServed(ctx, known, all, awaited)
+	if err != nil {
+		return known, fmt.Errorf("wait for the kinds of new CRDs: %w", err)
+	}
+	s.inVain = map[ID]bool{}
+	for id, kinds := range defined {
+		s.inVain[id] = !servesAll(known, kinds)
+	}
+	if w := s.cluster.watched(); w != nil && len(all) > 0 && slices.Contains(w.members.missing(known), s) {
+		s.wake() // what is written of a kind that was not there yet is followed from the next plan on
+	}
+	return known, nil
+}
+
+// awaitServed looks at discovery until the awaited kinds are served, or for
+// servedWait; once, if only others of all the kinds are not.
+func (c *Cluster) awaitServed(ctx context.Context, known *kinds, all, awaited []schema.GroupVersionKind) (*kinds, error) {
 	deadline := time.Now().Add(servedWait)
-	for !servesAll(known, awaited) && time.Now().Before(deadline) {
+	for looked := false; !servesAll(known, all); looked = true {
+		if looked && (servesAll(known, awaited) || time.Now().After(deadline)) {
+			break
+		}
 		if err := pause(ctx); err != nil {
 			return known, err
 		}
-		fresh, err := s.cluster.refreshKinds(ctx)
+		fresh, err := c.refreshKinds(ctx)
 		if err != nil {
-			return known, fmt.Errorf("wait for the kinds of new CRDs: %w", err)
+			return known, err
 		}
 		known = fresh
-	}
-	if w := s.cluster.watched(); w != nil && len(awaited) > 0 && slices.Contains(w.members.missing(known), s) {
-		s.wake() // what is written of a kind that was not there yet is followed from the next plan on
 	}
 	return known, nil
 }

@@ -47,6 +47,8 @@ type Set struct {
 	parentName string
 	loader     *Loader
 	checker    Checker // used by Plan alone
+	// CRDs whose kinds were waited for in vain; used by Apply alone.
+	inVain map[ID]bool
 
 	mu      sync.Mutex       // guards what follows, which other sets read
 	claimed bool             // the set has said at least once what it declares

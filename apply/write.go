@@ -39,7 +39,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
 	served, found := w.kinds.served[o.GroupVersionKind()]
 	if !found {
-		return w.set.park(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		return w.set.park(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
