@@ -134,7 +134,7 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 	switch is := w.set.condition(d, before, known); {
 	case is == asSent:
 		return outcome, !w.verify
-	case is == missing && d.finished:
+	case d.finished && (is == missing || is == terminating):
 		outcome.Reason = "finished, and not put back until its content changes"
 		return outcome, true
 	case w.set.options.Drift == ReportDrift && is != terminating:
