@@ -46,12 +46,19 @@ func (b Blind) String() string {
 }
 
 // follow begins to follow a resource. Lost, unless nil, is called when it cannot be
-// followed any more, each time it was tried. The function that it returns ends it.
-func (s *sight) follow(what string, resource follow.Resource, matching metav1.ListOptions, audience follow.Audience, lost func(error)) context.CancelFunc {
+// followed any more, each time it was tried, and may end it by stop. The function that
+// follow returns does so, too; lost may be called before follow has returned.
+func (s *sight) follow(what string, resource follow.Resource, matching metav1.ListOptions, audience follow.Audience,
+	lost func(err error, stop context.CancelFunc),
+) context.CancelFunc {
 	ctx, stop := context.WithCancel(s.ctx)
+	heard := witness{audience, s, what, nil}
+	if lost != nil {
+		heard.lost = func(err error) { lost(err, stop) }
+	}
 	s.running.Go(func() {
 		defer s.forget(what)
-		follow.Follow(ctx, resource, matching, witness{audience, s, what, lost})
+		follow.Follow(ctx, resource, matching, heard)
 	})
 	return stop
 }

@@ -161,10 +161,10 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 		resource = as.followWhole(gk, gvr, namespace)
 	}
 	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told), regained: func() { t.regained(gk) }}
-	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error) {
+	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error, stop context.CancelFunc) {
 		switch {
 		case apierrors.IsForbidden(err):
-			opened.stop() // asking again and again would not help; a plan does if it has to
+			stop() // asking again and again would not help; a plan does if it has to
 		case apierrors.IsNotFound(err):
 			t.lookAnew(gk)
 		}
