@@ -64,6 +64,8 @@ func (r *Repo) reason(ctx context.Context, err error) string {
 		return r.statusReason(status)
 	case errors.Is(err, errMoved):
 		return errMoved.Error() + ", twice; the next poll takes it as it is then"
+	case errors.Is(err, errChecksum):
+		return "the pack that came does not match its checksum; the server or something on the way has damaged it"
 	case errors.Is(err, errCutOff), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return errCutOff.Error() + "; the server or something on the way closed the connection"
 	}

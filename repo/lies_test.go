@@ -252,7 +252,7 @@ func TestLieAfterTheTruth(t *testing.T) {
 	want(t, r, resolve(t, r), one, "refs/heads/master", "1")
 	two := s.commit("two", file("2"))
 	server.Behave(gitserver.CorruptPack())
-	resolveFails(t, r, "broke off")
+	resolveFails(t, r, "does not match its checksum")
 	if got := content(t, r, Revision{ID: one}, "dir/file"); got != "1" {
 		t.Errorf("the last good revision: got %q", got)
 	}

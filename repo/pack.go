@@ -24,8 +24,12 @@ const (
 	streamed = 1 << 20
 )
 
-// errCutOff is a pack that did not arrive as it was sent.
+// errCutOff is an answer that ends too early.
 var errCutOff = errors.New("the transfer broke off in the middle")
+
+// errChecksum is a pack that is another than the one that was sent. Asking again may
+// help, as after one that was cut off.
+var errChecksum = fmt.Errorf("damaged pack: its checksum is another: %w", errCutOff)
 
 // pack is a set of objects in memory, compressed as git sends them. It never
 // changes. go-git's own reader of packs holds each object that it looks at in memory,

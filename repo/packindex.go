@@ -58,7 +58,7 @@ func verifyChecksum(data *chunks) (plumbing.Hash, error) {
 		return trailer, err
 	}
 	if !bytes.Equal(h.Sum(nil), trailer[:]) {
-		return trailer, errCutOff
+		return trailer, errChecksum
 	}
 	return trailer, nil
 }

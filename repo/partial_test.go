@@ -297,7 +297,7 @@ func TestPartialTrouble(t *testing.T) {
 		says      string
 	}{
 		"cut":       {gitserver.CutInPack(), "broke off in the middle"},
-		"corrupt":   {gitserver.CorruptPack(), "broke off in the middle"},
+		"corrupt":   {gitserver.CorruptPack(), "does not match its checksum"},
 		"forbidden": {gitserver.Failing(http.StatusForbidden), "403 Forbidden"},
 		"busy":      {gitserver.Busy(http.StatusTooManyRequests, "1"), "429 Too Many Requests and wants to be left alone for 1s"},
 		"no git":    {page, "no git repository"},
@@ -338,8 +338,10 @@ func TestDamagedPacks(t *testing.T) {
 		"no filter":       {gitserver.Normal(), []gitserver.Option{gitserver.WithoutFilter}},
 		"no v2":           {gitserver.Normal(), []gitserver.Option{gitserver.WithoutV2}},
 	} {
-		for damage, does := range map[string]gitserver.Behaviour{"cut": gitserver.CutInPack(), "corrupt": gitserver.CorruptPack()} {
-			t.Run(name+", "+damage, func(t *testing.T) {
+		for says, does := range map[string]gitserver.Behaviour{
+			"broke off in the middle": gitserver.CutInPack(), "does not match its checksum": gitserver.CorruptPack(),
+		} {
+			t.Run(name+", "+says, func(t *testing.T) {
 				t.Parallel()
 				server := gitserver.Start(t, test.options...)
 				server.Behave(test.behaviour)
@@ -354,7 +356,7 @@ func TestDamagedPacks(t *testing.T) {
 				all["used/02.yaml"] = noise(50_000)
 				s.commit("two", all)
 				server.Behave(func(right http.Handler) http.Handler { return does(test.behaviour(right)) })
-				resolveFails(t, r, server.URL("site"), "broke off in the middle")
+				resolveFails(t, r, server.URL("site"), says)
 				if got := use(t, r, one); got["used/02.yaml"] != "used 2" {
 					t.Errorf("of the revision before: %v", got)
 				}

@@ -96,12 +96,15 @@
 //	gitserver ssh [NAME]
 //		the same over ssh; sets $NAME (ssh by default), $NAME_key and
 //		$NAME_known_hosts.
-//	gitserver down|up|normal|cut|stall|unauthorized|distrusted|trusted|newhostkey [NAME]
+//	gitserver down|up|normal|cut|stall|corrupt|vanished|unauthorized [NAME]
+//	gitserver distrusted|trusted|newhostkey [NAME]
 //	gitserver slow DURATION [NAME] · status CODE [NAME] · redirect URL [NAME]
+//	gitserver instead COMMIT [NAME]
 //	gitserver auth USER:PASSWORD [NAME]
 //		how it (mis)behaves from now on. down refuses connections; cut breaks
-//		them in the middle of a pack, stall falls silent there; distrusted shows
-//		another CA's certificate.
+//		them in the middle of a pack, stall falls silent there, corrupt changes a
+//		bit of it; vanished denies what it has just listed; instead answers with
+//		another commit; distrusted shows another CA's certificate.
 //	gitserver log [NAME], gitserver reset [NAME]
 //		prints the requests since the last reset, a line each: KIND STATUS BYTES
 //		USER PATH. KIND is advertise, ls-refs, fetch or other; USER is - if none.

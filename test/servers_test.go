@@ -296,7 +296,7 @@ func (s *scenario) startSSH(args []string) error {
 func (s *scenario) changeGitServer(verb string, args []string) error {
 	value := ""
 	switch verb {
-	case "slow", "status", "redirect", "auth":
+	case "slow", "status", "redirect", "auth", "instead":
 		if len(args) == 0 {
 			return fmt.Errorf("gitserver %s: what is missing is how", verb)
 		}
@@ -361,6 +361,12 @@ func behaviour(verb, value string) (gitserver.Behaviour, error) {
 		return gitserver.CutInPack(), nil
 	case "stall":
 		return gitserver.StallInPack(), nil
+	case "corrupt":
+		return gitserver.CorruptPack(), nil
+	case "vanished":
+		return gitserver.Vanished(), nil
+	case "instead":
+		return gitserver.Instead(value), nil
 	case "unauthorized":
 		return gitserver.Unauthorized(), nil
 	case "redirect":

@@ -146,6 +146,19 @@ func rewrite(change func(body []byte) []byte) Behaviour {
 	}
 }
 
+// Instead answers whoever asks for objects with those of a commit, whatever they want.
+func Instead(commit string) Behaviour {
+	want := regexp.MustCompile("want [0-9a-f]{40}")
+	return rewrite(func(body []byte) []byte { return want.ReplaceAll(body, []byte("want "+commit)) })
+}
+
+// Vanished lists refs, and denies what they name to whoever asks for it, as a server
+// does when a branch was replaced in between.
+func Vanished() Behaviour {
+	want := regexp.MustCompile("want [0-9a-f]{40}")
+	return refuse("not our ref", func(_ string, body []byte) bool { return want.Match(body) })
+}
+
 func copyHeader(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	for name, values := range from.Header() {
 		w.Header()[name] = values
