@@ -65,6 +65,13 @@ func (s *Set) activate(active bool) {
 	s.active = active
 }
 
+// corrects tells whether drift may be corrected now: a sync has been let through, and
+// nobody has suspended the set since, which counts at once, however long the next sync
+// takes to get that far. The caller holds mu.
+func (s *Set) corrects() bool {
+	return s.active && s.steering[suspendAnnotation] != "true"
+}
+
 // verifies tells whether this sync is one that applies everything, known to be as
 // applied or not: what ownership does not show, such as a field that admission
 // rewrote, goes no further than that. Where drift is only to be reported there is none.

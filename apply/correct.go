@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,7 +30,9 @@ type corrector struct {
 	cluster *Cluster
 	queue   workqueue.TypedDelayingInterface[correction]
 
-	mu       sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	// failures count how often a correction has failed; 0 is one that waits for its
+	// Namespace or its kind.
 	failures map[correction]int
 }
 
@@ -66,17 +69,23 @@ func (c *corrector) run(ctx context.Context) {
 
 // do corrects one object, and has it tried again if that failed.
 func (c *corrector) do(ctx context.Context, next correction) {
+	c.mu.Lock()
+	c.failures[next] += 0 // what it turns out to wait for may come before that is known
+	c.mu.Unlock()
 	told, again := next.set.correct(ctx, next.id)
 	c.mu.Lock()
-	if told != nil && told.Err != nil {
+	switch {
+	case told == nil && again == placeless:
+		c.failures[next] = 0
+	case told != nil && told.Err != nil:
 		c.failures[next]++
 		told.Retry = min(correctRetry<<min(c.failures[next]-1, 16), correctRetryLast)
 		again = told.Retry
-	} else {
+	default:
 		delete(c.failures, next)
 	}
 	c.mu.Unlock()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || next.set.declaration(next.id) == nil { // the set may be closed by now
 		return
 	}
 	if told != nil {
@@ -87,7 +96,7 @@ func (c *corrector) do(ctx context.Context, next correction) {
 	}
 }
 
-// retry has those objects looked at now of which a correction failed.
+// retry has those objects looked at now of which a correction failed or waits.
 func (c *corrector) retry(matching func(ID) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,6 +106,18 @@ func (c *corrector) retry(matching func(ID) bool) {
 		}
 	}
 }
+
+// forget gives up what a set that is closed had waiting.
+func (c *corrector) forget(s *Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.failures, func(next correction, _ int) bool { return next.set == s })
+}
+
+// placeless is the time after which an object is looked at again whose Namespace or
+// kind is not there: none. Its sync parks it, and whoever sees what it waits for come
+// has it looked at, even if no sync gets that far meanwhile.
+const placeless = time.Duration(-1)
 
 // correct puts one object back if it is still not as it was sent. It returns what
 // is to be told of that, nil for nothing, and after which time it has to be looked at
@@ -109,7 +130,7 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	defer s.end(d)
 	if s.homeless(id) {
 		s.wake() // the sync will park it, or wait for its Namespace
-		return nil, 0
+		return nil, placeless
 	}
 	live, there, entries, err := s.lookClosely(ctx, id)
 	if err != nil {
@@ -119,7 +140,7 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	s.mu.Lock()
 	o, known := d.object, d.drift
 	is := s.condition(d, live, there)
-	due := s.active && s.objects[id] == d && d.sent == o.content && known != nil
+	due := s.corrects() && s.objects[id] == d && d.sent == o.content && known != nil
 	wait := d.fight.wait(time.Now())
 	s.mu.Unlock()
 	switch {
@@ -139,7 +160,7 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 		if homeless(err) || kindless(err) { // since a moment ago
 			s.cluster.distrustKinds()
 			s.wake() // the sync will park it
-			return nil, 0
+			return nil, placeless
 		}
 		drifted.Err = err
 		return &drifted, 0

@@ -80,6 +80,16 @@ func (s *Set) condition(d *declared, live member, there bool) condition {
 	return asSent
 }
 
+// ended notes that a live object is a Job that was sent and has run, and tells whether
+// that is news. The caller holds the set's mutex.
+func (d *declared) ended(live member, there bool) bool {
+	if d == nil || d.finished || !there || !live.Finished || live.UID != d.uid {
+		return false
+	}
+	d.finished = true
+	return true
+}
+
 // declare makes the objects those that the set declares from now on. What is known
 // of those that it declared before stays known; of the others the proofs of an
 // earlier process may tell. An object that is declared no more is not being written
@@ -157,8 +167,10 @@ func (s *Set) end(d *declared) {
 // wrote notes the answer to a successful write.
 func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
 	s.mu.Lock()
+	// An event may have told of a Job's end before this answer, which was given earlier.
+	ended := d.finished && d.uid == m.UID && d.sent == o.content
 	d.sent, d.uid, d.entry, d.drift, d.before = o.content, m.UID, m.Entry, nil, nil
-	d.finished, d.proof = m.Finished, newProof(m.ID, m.UID, o.content, m.Entry)
+	d.finished, d.proof = m.Finished || ended, newProof(m.ID, m.UID, o.content, m.Entry)
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {
 		w.members.put(o.ID(), live)

@@ -171,16 +171,15 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.objects[id]
-	if d == nil || d.sent == (digest{}) || !s.active {
+	if d.ended(live, there) { // whatever else is the matter: it may be gone when it is looked at again
+		s.wake() // so that it is recorded
+	}
+	if d == nil || d.sent == (digest{}) || !s.corrects() {
 		return // the next sync writes it
 	}
 	if len(d.busy) > 0 {
 		d.stirred, d.stirredBy = true, entries
 		return
-	}
-	if live.Finished && there && !d.finished {
-		d.finished = true
-		s.wake() // so that it is recorded
 	}
 	is := s.condition(d, live, there)
 	switch {

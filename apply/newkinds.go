@@ -106,5 +106,9 @@ func (c *Cluster) wakeMissing(k *kinds) {
 		for _, s := range w.members.missing(k) {
 			s.wake()
 		}
+		w.corrector.retry(func(id ID) bool {
+			_, served := k.lookup(id.GroupKind())
+			return served
+		})
 	}
 }

@@ -99,10 +99,21 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 	return s
 }
 
-// Close gives up the set: its objects stay, and another repo may declare them.
+// Close gives up the set: its objects stay, and another repo may declare them. A
+// correction under way is waited for, and none follows: it would bring back what was
+// declared when the set was open.
 func (s *Set) Close() {
+	s.mu.Lock()
+	objects := s.objects
+	s.objects, s.active = nil, false
+	s.mu.Unlock()
+	for _, d := range objects {
+		d.busy <- struct{}{}
+		<-d.busy
+	}
 	s.cluster.forget(s)
 	if w := s.cluster.watched(); w != nil {
+		w.corrector.forget(s)
 		w.members.release(s)
 	}
 }

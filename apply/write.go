@@ -112,6 +112,7 @@ func (w *writer) asIs(o Object) (Outcome, bool) {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	d := w.set.objects[outcome.ID]
+	d.ended(live, there)
 	return outcome, d.sent == o.content && !live.Suspended && w.set.condition(d, live, there) == asSent
 }
 
@@ -127,6 +128,7 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 	}
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
+	d.ended(before, known)
 	if d.sent == (digest{}) || d.sent != o.content {
 		return outcome, false
 	}
