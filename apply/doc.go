@@ -115,7 +115,8 @@
 // An API server that has gone back to an earlier state makes all of this worthless, which
 // ClusterOptions.WentBack tells whoever runs the watching.
 // A kind that was not served when its objects were planned is followed from the next plan
-// on, which its CRD brings about (newkinds.go).
+// on, which its CRD brings about (newkinds.go). Whoever is the first to find that a kind
+// is served in another version, or no more, has the other sets that use it planned anew.
 //
 //	event -> tracker -> Set.consider -> corrector -> Set.correct -> one apply
 //

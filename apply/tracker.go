@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -68,26 +69,42 @@ func newTracker(s *sight, served func(context.Context) (*kinds, error), told fun
 }
 
 // use makes the kinds those that a set uses, and stops following what nobody uses.
-// A kind that is not served is not followed: it has no objects.
+// A kind that is not served is not followed: it has no objects. The set itself looks at
+// its kinds after that.
 func (t *tracker) use(s *Set, k *kinds, wanted map[schema.GroupKind]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.users[s] = maps.Clone(wanted)
 	for gk := range wanted {
-		t.follow(gk, k)
+		if t.follow(gk, k) {
+			t.wakeUsers(gk, s)
+		}
 	}
 	t.tidy()
 }
 
 // follow begins to follow a kind, or goes over to the version in which it is served
-// by now. The caller holds mu.
-func (t *tracker) follow(gk schema.GroupKind, k *kinds) {
+// by now. It reports whether what was known of the kind is given up: then whoever uses
+// it has to look again. The caller holds mu.
+func (t *tracker) follow(gk schema.GroupKind, k *kinds) (gaveUp bool) {
 	served, known := k.lookup(gk)
 	if kind := t.kinds[gk]; kind != nil && (!known || kind.served.GVR != served.GVR) {
 		t.drop(gk)
+		gaveUp = true
 	}
 	if known && t.kinds[gk] == nil {
 		t.kinds[gk] = &trackedKind{served: served, views: map[string]*view{}}
+	}
+	return gaveUp
+}
+
+// wakeUsers has the sets synced that use a kind, but for the one that is being planned.
+// The caller holds mu.
+func (t *tracker) wakeUsers(gk schema.GroupKind, planned *Set) {
+	for s, wanted := range t.users {
+		if wanted[gk] && s != planned {
+			s.wake()
+		}
 	}
 }
 
@@ -172,7 +189,8 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 	return opened
 }
 
-// lookAnew looks whether a kind is served in another version, or no more.
+// lookAnew looks whether a kind is served in another version, or no more. The syncs of
+// its users follow it there, or park what was of that kind.
 func (t *tracker) lookAnew(gk schema.GroupKind) {
 	k, err := t.served(t.sight.ctx)
 	if err != nil || k.groupUnreachable(gk.Group) != nil {
@@ -180,15 +198,8 @@ func (t *tracker) lookAnew(gk schema.GroupKind) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kinds[gk] == nil {
-		return
-	}
-	if t.follow(gk, k); t.kinds[gk] == nil {
-		for s, wanted := range t.users {
-			if wanted[gk] {
-				s.wake() // its sync parks what was of that kind
-			}
-		}
+	if t.kinds[gk] != nil && t.follow(gk, k) {
+		t.wakeUsers(gk, nil)
 	}
 }
 
@@ -196,14 +207,9 @@ func (t *tracker) lookAnew(gk schema.GroupKind) {
 func (t *tracker) regained(gk schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.blind[gk] {
-		return
-	}
-	delete(t.blind, gk)
-	for s, wanted := range t.users {
-		if wanted[gk] {
-			s.wake()
-		}
+	if t.blind[gk] {
+		delete(t.blind, gk)
+		t.wakeUsers(gk, nil)
 	}
 }
 
@@ -286,8 +292,8 @@ func (t *tracker) lookInto(ctx context.Context, gk schema.GroupKind, in scope, f
 // lookAt adds what there is of a kind in one namespace or in all.
 func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace string, again bool, found *inventory) (forbidden bool, err error) {
 	v := t.view(gk, namespace, again)
-	if v == nil {
-		return false, nil
+	if v == nil { // its users were woken when it was given up
+		return false, fmt.Errorf("what there is of %s is not known: whether the cluster serves it has just changed; it is looked at again", gk)
 	}
 	if err := v.Await(ctx, v.patience(), apierrors.IsForbidden); err != nil {
 		return apierrors.IsForbidden(err), err

@@ -41,14 +41,8 @@ func TestForbiddenAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sight{ctx: ctx, own: refusing, limited: refusing, log: zerolog.Nop(), blind: map[string]Blind{}}
 	secrets := schema.GroupKind{Kind: "Secret"}
-	k := &kinds{
-		served: map[schema.GroupVersionKind]servedKind{
-			secrets.WithVersion("v1"): {GVR: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespaced: true},
-		},
-		preferred: map[schema.GroupKind]schema.GroupVersionKind{secrets: secrets.WithVersion("v1")},
-	}
 	tracked := newTracker(s, nil, func(ID, metav1.Object) {})
-	tracked.use(&Set{}, k, map[schema.GroupKind]bool{secrets: true})
+	tracked.use(&Set{}, serving(secrets, "v1"), map[schema.GroupKind]bool{secrets: true})
 	for range 500 {
 		if err := tracked.view(secrets, "shop", true).Await(ctx, time.Minute, apierrors.IsForbidden); !apierrors.IsForbidden(err) {
 			t.Fatalf("got %v", err)
@@ -65,4 +59,84 @@ func TestForbiddenAtOnce(t *testing.T) {
 		t.Error("what was forbidden is still being asked for")
 	}
 	cancel()
+}
+
+// serving is the discovery of an API server that serves one kind, in one version.
+func serving(gk schema.GroupKind, version string) *kinds {
+	gvk := gk.WithVersion(version)
+	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gk.Kind) + "s")
+	return &kinds{
+		served:    map[schema.GroupVersionKind]servedKind{gvk: {GVR: gvr, Namespaced: true}},
+		preferred: map[schema.GroupKind]schema.GroupVersionKind{gk: gvk},
+	}
+}
+
+// wakened is a set that counts how often it is woken.
+func wakened() (s *Set, times *int) {
+	times = new(int)
+	return &Set{options: SetOptions{Wake: func() { *times++ }}}, times
+}
+
+// TestDroppedMeanwhile looks at a kind that another set, going by older discovery, has
+// just had followed no more: nobody knows what there is of it, and whoever uses it looks
+// again.
+func TestDroppedMeanwhile(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	used := map[schema.GroupKind]bool{widgets: true}
+	now, older := serving(widgets, "v1"), &kinds{}
+	tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+	s, woken := wakened()
+	tracked.use(s, now, used)
+	tracked.use(&Set{}, older, used)
+	found, err := tracked.look(t.Context(), s, scope{kinds: used}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.blind[widgets] == nil {
+		t.Error("a kind that nobody looked at counts as one without objects")
+	}
+	if *woken != 1 {
+		t.Errorf("woken %d times, want 1", *woken)
+	}
+}
+
+// TestOtherVersion has a kind served in another version: all who use it look at it there,
+// once, and nobody has itself woken by its own plan.
+func TestOtherVersion(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	used := map[schema.GroupKind]bool{widgets: true}
+	is := serving(widgets, "v1")
+	tracked := newTracker(&sight{ctx: t.Context()}, func(context.Context) (*kinds, error) { return is, nil }, nil)
+	one, oneWoken := wakened()
+	two, twoWoken := wakened()
+	steps := []struct {
+		name     string
+		do       func()
+		one, two int
+	}{
+		{"both plan", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 0, 0},
+		{"a watch ends, and all is as it was", func() { tracked.lookAnew(widgets) }, 0, 0},
+		{"a watch ends, since the version is gone", func() { is = serving(widgets, "v2"); tracked.lookAnew(widgets) }, 1, 1},
+		{"both plan for that", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 1, 1},
+		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.use(one, is, used) }, 1, 2},
+		{"the other plans for that", func() { tracked.use(two, is, used) }, 1, 2},
+		{"the kind is gone", func() { is = &kinds{}; tracked.lookAnew(widgets) }, 2, 3},
+		{"both plan without it", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 2, 3},
+		{"nobody uses it when its watch ends", func() {
+			tracked.release(one)
+			tracked.release(two)
+			is = serving(widgets, "v4")
+			tracked.lookAnew(widgets)
+		}, 2, 3},
+	}
+	for _, step := range steps {
+		if step.do(); *oneWoken != step.one || *twoWoken != step.two {
+			t.Fatalf("%s: woken %d and %d times by now, want %d and %d", step.name, *oneWoken, *twoWoken, step.one, step.two)
+		}
+	}
+	if len(tracked.kinds) > 0 {
+		t.Error("what nobody uses is followed")
+	}
 }
