@@ -118,6 +118,9 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	s.proofs, s.ended = nil, nil
 	s.parked, s.turnedAway = len(plan.held) > 0, nil
 	s.mu.Unlock()
+	if s.housedMeanwhile(plan) {
+		s.wake()
+	}
 	for _, left := range before {
 		if err := left.begin(ctx); err != nil {
 			return err

@@ -213,11 +213,15 @@ func (t *tracker) regained(gk schema.GroupKind) {
 	}
 }
 
-// miss notes that sets wait until a kind can be looked at.
-func (t *tracker) miss(gk schema.GroupKind) {
+// miss notes that sets wait until a kind can be looked at in a view, which may be so by
+// now.
+func (t *tracker) miss(gk schema.GroupKind, v *view) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.blind[gk] = true
+	t.mu.Unlock()
+	if current, _, _ := v.State(); current {
+		t.regained(gk)
+	}
 }
 
 // missing returns the sets that use a kind which was not served when they were
@@ -266,7 +270,6 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*invent
 			return nil, err
 		default:
 			found.miss(gk, err)
-			t.miss(gk)
 		}
 	}
 	return found, nil
@@ -295,8 +298,12 @@ func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace str
 	if v == nil { // its users were woken when it was given up
 		return false, fmt.Errorf("what there is of %s is not known: whether the cluster serves it has just changed; it is looked at again", gk)
 	}
-	if err := v.Await(ctx, v.patience(), apierrors.IsForbidden); err != nil {
-		return apierrors.IsForbidden(err), err
+	switch err := v.Await(ctx, v.patience(), apierrors.IsForbidden); {
+	case apierrors.IsForbidden(err):
+		return true, err
+	case err != nil:
+		t.miss(gk, v)
+		return false, err
 	}
 	v.Each(func(id ID, m member) { found.members[id] = m })
 	return false, nil

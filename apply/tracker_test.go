@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/apply/follow"
 )
 
 // answers is a transport whose API server answers without being asked twice.
@@ -138,5 +140,34 @@ func TestOtherVersion(t *testing.T) {
 	}
 	if len(tracked.kinds) > 0 {
 		t.Error("what nobody uses is followed")
+	}
+}
+
+// TestMissedAndRegained has a kind seen again just before, or after, a plan that gave up
+// waiting for it has said so: either way the set is synced once more.
+func TestMissedAndRegained(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	tests := map[string]struct {
+		do    func(tracked *tracker, v *view)
+		woken int
+	}{
+		"not seen":       {func(tracked *tracker, v *view) { tracked.miss(widgets, v) }, 0},
+		"seen":           {func(_ *tracker, v *view) { v.Current("1") }, 0},
+		"seen after it":  {func(tracked *tracker, v *view) { tracked.miss(widgets, v); v.Current("1") }, 1},
+		"seen before it": {func(tracked *tracker, v *view) { v.Current("1"); tracked.miss(widgets, v) }, 1},
+		"seen once more": {func(tracked *tracker, v *view) { v.Current("1"); tracked.miss(widgets, v); v.Current("2") }, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+			s, woken := wakened()
+			tracked.use(s, serving(widgets, "v1"), map[schema.GroupKind]bool{widgets: true})
+			test.do(tracked, &view{Shelf: follow.NewShelf[ID, member]("widgets", nil, nil), regained: func() { tracked.regained(widgets) }})
+			if *woken != test.woken {
+				t.Errorf("woken %d times, want %d", *woken, test.woken)
+			}
+		})
 	}
 }

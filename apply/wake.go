@@ -2,6 +2,7 @@ package apply
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,16 @@ func (s *Set) hasParked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.parked
+}
+
+// housedMeanwhile tells whether there is by now a Namespace for which the plan parked an
+// object. Whoever heard of it before the set was noted as parked did not wake it.
+func (s *Set) housedMeanwhile(plan *Plan) bool {
+	w := s.cluster.watched()
+	return w != nil && slices.ContainsFunc(plan.held, func(o Outcome) bool {
+		ns, there := w.namespaces.Get(o.ID.Namespace)
+		return there && !ns.terminating && !plan.live.exists(o.ID.Namespace)
+	})
 }
 
 // nudge asks for the housekeeping to be done now. It never waits.

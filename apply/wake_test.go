@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/apply/follow"
 )
 
 // steeredParent is the parent of a set, with an approval.
@@ -80,5 +82,54 @@ func mustUse(t *testing.T, s *Set, live *corev1.ConfigMap) {
 	t.Helper()
 	if _, err := s.usable(live); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNamespaceAfterPlan has a Namespace come after a plan parked what waits for it, and
+// before the set is known as one that waits: nobody else would wake it.
+func TestNamespaceAfterPlan(t *testing.T) {
+	t.Parallel()
+	parked := []Outcome{{ID: ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Action: Parked}}
+	without := liveNamespaces{labels: map[string]map[string]string{}, terminating: map[string]bool{}}
+	ending := liveNamespaces{labels: map[string]map[string]string{"shop": {}}, terminating: map[string]bool{"shop": true}}
+	with := liveNamespaces{labels: map[string]map[string]string{"shop": {}}, terminating: map[string]bool{}}
+	now := metav1.Now()
+	there := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1", ResourceVersion: "2"}}
+	going := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1", ResourceVersion: "2", DeletionTimestamp: &now}}
+	tests := map[string]struct {
+		planned liveNamespaces
+		held    []Outcome
+		live    metav1.Object
+		woken   int
+	}{
+		"it came":                        {without, parked, there, 1},
+		"it came again":                  {ending, parked, there, 1},
+		"it is to come":                  {without, parked, nil, 0},
+		"it is being deleted":            {ending, parked, going, 0},
+		"it was there, the kind was not": {with, parked, there, 0},
+		"nothing is parked":              {without, nil, there, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := NewCluster(ClusterOptions{Config: &rest.Config{}, OwnNamespace: "kube-system", Concurrency: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &watched{corrector: newCorrector(c)}
+			w.namespaces = follow.NewShelf("namespaces", reduceNamespace, c.namespaceSeen)
+			c.setWatched(w)
+			woken := 0
+			s := c.NewSet(SetOptions{Name: "site", Wake: func() { woken++ }})
+			if test.live != nil {
+				w.namespaces.Seen(test.live)
+			}
+			if err := s.declare(t.Context(), &Plan{live: test.planned, held: test.held}); err != nil {
+				t.Fatal(err)
+			}
+			if woken != test.woken {
+				t.Errorf("woken %d times, want %d", woken, test.woken)
+			}
+		})
 	}
 }
