@@ -20,8 +20,8 @@ type ManagerOptions struct {
 	// Watch has the cluster watched while the loops run, until the context ends; what
 	// it returns waits for the end of that. Nil for not at all, as in a dry run.
 	Watch func(context.Context) (wait func())
-	// Housekeeping is what is done for all repos together, once an interval and when
-	// Nudged receives; nil for nothing.
+	// Housekeeping is what is done for all repos together, after the first reading of the
+	// list, then once an interval and when Nudged receives; nil for nothing.
 	Housekeeping func(context.Context) error
 	Nudged       <-chan struct{}
 	Log          zerolog.Logger
@@ -37,6 +37,7 @@ type Manager struct {
 	mu      sync.Mutex // guards what follows
 	repos   []Repo     // the last good list
 	running map[string]*running
+	ending  map[string]*running // was told to stop, and nothing has taken its place yet
 }
 
 // running is a loop with its way to be stopped.
@@ -49,23 +50,25 @@ type running struct {
 // NewManager returns a manager that starts with repos, the list as it was read
 // at start, and reads it again at every interval.
 func NewManager(options ManagerOptions, repos []Repo) *Manager {
-	return &Manager{options: options, wake: make(chan struct{}, 1), repos: repos, running: map[string]*running{}}
+	return &Manager{options: options, wake: make(chan struct{}, 1), repos: repos, running: map[string]*running{}, ending: map[string]*running{}}
 }
 
 // Run keeps the loops going until ctx ends and all have returned. It may be
 // called again after that: every loop then starts from scratch, because another
 // process may have written in between.
 func (m *Manager) Run(ctx context.Context) {
-	var all sync.WaitGroup
-	defer all.Wait()
 	if m.options.Watch != nil {
 		defer m.options.Watch(ctx)()
 	}
+	var all sync.WaitGroup
+	defer all.Wait() // first: until they have returned, loops may have more watched
+	m.reread(ctx)    // a standby may have waited for days
 	if m.options.Housekeeping != nil {
 		all.Go(func() { m.keepHouse(ctx) })
 	}
-	for again := true; again; again = sleep(ctx, jitter(m.options.Interval), m.wake) {
-		m.reread(ctx) // the first time too: a standby may have waited for days
+	m.reconcile(ctx, &all)
+	for sleep(ctx, jitter(m.options.Interval), m.wake) {
+		m.reread(ctx)
 		m.reconcile(ctx, &all)
 	}
 	m.mu.Lock()
@@ -123,11 +126,10 @@ func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 	for _, r := range m.repos {
 		listed[r.Name] = r
 	}
-	stopping := map[string]*running{}
 	for name, loop := range m.running {
 		if r, still := listed[name]; !still || !same(r, loop.repo) {
 			loop.stop()
-			stopping[name] = loop
+			m.ending[name] = loop
 			delete(m.running, name)
 			if !still {
 				all.Go(func() { m.abandon(loop) })
@@ -136,7 +138,8 @@ func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 	}
 	for _, r := range inOrder(m.repos) {
 		if m.running[r.Name] == nil {
-			m.running[r.Name] = m.start(ctx, r, stopping[r.Name], all)
+			m.running[r.Name] = m.start(ctx, r, m.ending[r.Name], all)
+			delete(m.ending, r.Name)
 		}
 	}
 }
@@ -195,10 +198,16 @@ func (m *Manager) systemFirsts() []<-chan struct{} {
 	return firsts
 }
 
-// abandon tells that a repo left the list, once its loop has returned.
+// abandon tells that a repo left the list, once its loop has returned and unless the
+// repo is back by then.
 func (m *Manager) abandon(loop *running) {
 	<-loop.done
-	m.options.Observer.Abandon(loop.repo.Name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if name := loop.repo.Name; m.ending[name] == loop {
+		delete(m.ending, name)
+		m.options.Observer.Abandon(name)
+	}
 }
 
 // keepHouse does the housekeeping at every interval, and sooner again if it failed. Its

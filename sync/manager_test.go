@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/transform"
 )
 
 // list is a list of repos that tests change.
@@ -155,6 +156,49 @@ func TestAChangedSettingRestartsOnlyThatLoop(t *testing.T) {
 	}
 }
 
+// A CMD that is told to end has its time, in which the list may be read again.
+func TestARepoThatIsBackWaitsForItsOldLoop(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stays         bool
+		opened, times int
+	}{
+		"and stays":       {true, 2, 0},
+		"and leaves anew": {false, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repos := &list{}
+			manage(t, repos, func(seen *recorder) {
+				end := make(chan struct{})
+				stubborn := &stages{transform: func(ctx context.Context, _ transform.Input) (transform.Result, error) {
+					<-end
+					return transform.Result{}, ctx.Err()
+				}}
+				site := stubborn.repo("site", apply.Application)
+				repos.set(nil, site)
+				time.Sleep(6 * time.Minute)
+				repos.set(nil)
+				time.Sleep(6 * time.Minute)
+				repos.set(nil, site)
+				time.Sleep(6 * time.Minute)
+				if opened, closed := stubborn.times(); opened != 1 || closed != 0 {
+					t.Errorf("opened %d and closed %d times while the first loop still ran", opened, closed)
+				}
+				if !test.stays {
+					repos.set(nil)
+					time.Sleep(6 * time.Minute)
+				}
+				close(end)
+				time.Sleep(time.Second)
+				if opened, closed := stubborn.times(); opened != test.opened || closed != 1 || len(seen.left()) != test.times {
+					t.Errorf("opened %d and closed %d times, abandoned %v; want %d, 1, and %d times", opened, closed, seen.left(), test.opened, test.times)
+				}
+			})
+		})
+	}
+}
+
 func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
 	t.Parallel()
 	only := &stages{}
@@ -167,6 +211,81 @@ func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
 		opened, _ := only.times()
 		if len(seen.of("only")) < 10 || len(seen.left()) != 0 || opened != 1 {
 			t.Errorf("%d syncs, abandoned %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.left(), opened)
+		}
+	})
+}
+
+// slowList is a list that can be read once its channel is closed.
+type slowList chan struct{}
+
+func (l slowList) Read(context.Context) ([]Repo, error) {
+	<-l
+	return nil, nil
+}
+
+// What a standby knows of the list may be days old.
+func TestHousekeepingWaitsForTheList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		repos, kept := make(slowList), 0
+		manager := NewManager(ManagerOptions{
+			List: repos, Interval: time.Minute, Observer: &recorder{}, Log: quiet(),
+			Housekeeping: func(context.Context) error { kept++; return nil },
+		}, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		synctest.Wait()
+		if kept != 0 {
+			t.Error("kept house before the list was read")
+		}
+		close(repos)
+		synctest.Wait()
+		if kept != 1 {
+			t.Errorf("kept house %d times when the list had been read, want once", kept)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A plan that is under way when the process shall stop may begin to watch one more kind.
+func TestTheClusterIsWatchedUntilAllLoopsHaveReturned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		planning := &stages{plan: func(ctx context.Context) (apply.Plan, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes a while to stop
+			return apply.Plan{}, ctx.Err()
+		}}
+		repos, watched := &list{}, true
+		repos.set(nil, planning.repo("site", apply.Application))
+		manager := NewManager(ManagerOptions{
+			List: repos, Interval: time.Minute, Observer: &recorder{}, Log: quiet(),
+			Watch: func(ctx context.Context) func() {
+				return func() {
+					<-ctx.Done()
+					if _, closed := planning.times(); closed != 1 {
+						t.Error("the watching ends while a loop still runs")
+					}
+					watched = false
+				}
+			},
+		}, nil)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			manager.Run(ctx)
+		}()
+		synctest.Wait()
+		cancel()
+		<-done
+		if watched {
+			t.Error("nobody waited for the end of the watching")
 		}
 	})
 }
