@@ -31,18 +31,15 @@ const bindingWait = 5 * time.Second
 // no system namespace and in which some application repo may write, and takes
 // away those bindings of ours that are no longer wanted. Without application
 // repos none is wanted. It deletes nothing that does not carry this daemon's label,
-// and does nothing before Listed has said which repos there are. What is wrong in
-// one namespace keeps it from no other.
+// and takes nothing away before Listed has said which repos there are, in each term as
+// the one writer anew. What is wrong in one namespace keeps it from no other.
 func (c *Cluster) KeepBindings(ctx context.Context) error {
-	repos, known := c.applications()
-	if !known {
-		return nil
-	}
 	live, err := c.namespaces(ctx)
 	if err != nil {
 		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
 	}
 	present, err := c.presentBindings(ctx)
+	repos, known := c.applications() // as they are now, however long it took to look
 	if apierrors.IsForbidden(err) && len(repos) == 0 {
 		return nil // a daemon that may not even look has never made one
 	}
@@ -60,7 +57,7 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 			delete(wanted, ns)
 			problems = append(problems, fmt.Errorf("RoleBinding %s/%s is not kubesync's, it grants %s %s: application repos have no rights in namespace %s until it is gone",
 				ns, BindingName, binding.RoleRef.Kind, binding.RoleRef.Name, ns))
-		case !wanted[ns] && binding.Labels[bindingWriterLabel] == c.bindingWriter() && listAllows(c.options.Namespaces, ns):
+		case known && !wanted[ns] && binding.Labels[bindingWriterLabel] == c.bindingWriter() && listAllows(c.options.Namespaces, ns):
 			problems = append(problems, c.removeBinding(ctx, binding))
 		}
 	}

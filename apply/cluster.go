@@ -60,6 +60,7 @@ type Cluster struct {
 	claims    map[ID][]string       // the repos that declare an object; the first has it, the others wait
 	abandoned map[string]bool       // the repos that were said to be
 	listed    map[string]ListedRepo // the repos of the configuration; nil until it was read
+	relisted  bool                  // listed was read since the watching began, or ended
 	loaded    map[string]time.Time  // when the poll began after which a repo was loaded last
 	// loading is closed, and made anew, whenever a repo was loaded.
 	loading chan struct{}
@@ -178,14 +179,15 @@ type ListedRepo struct {
 
 // Listed tells which repos the configuration names. The objects of one that it
 // names no more are abandoned: another repo that declares them takes them over.
-// Until it has been called nothing counts as abandoned, and KeepBindings does nothing.
+// Until it has been called, and once more since Watch was, nothing counts as abandoned,
+// and KeepBindings takes nothing away: while another process wrote, repos may have come.
 func (c *Cluster) Listed(repos []ListedRepo) {
 	listed := make(map[string]ListedRepo, len(repos))
 	for _, r := range repos {
 		listed[r.Name] = r
 	}
 	c.mu.Lock()
-	c.listed = listed
+	c.listed, c.relisted = listed, true
 	c.mu.Unlock()
 	c.nudge()
 }
@@ -195,7 +197,7 @@ func (c *Cluster) isListed(name string) (listed, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, listed = c.listed[name]
-	return listed, c.listed != nil
+	return listed, c.relisted
 }
 
 // register makes a set known; a set of the same name is replaced.
@@ -296,7 +298,8 @@ func (c *Cluster) setByName(repo string) *Set {
 	return c.sets[repo]
 }
 
-// applications returns the application repos of the configuration, if it is known.
+// applications returns the application repos of the configuration as it was last read;
+// known tells whether there are no others.
 func (c *Cluster) applications() (repos []ListedRepo, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,5 +308,5 @@ func (c *Cluster) applications() (repos []ListedRepo, known bool) {
 			repos = append(repos, r)
 		}
 	}
-	return repos, c.listed != nil
+	return repos, c.relisted
 }

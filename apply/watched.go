@@ -70,7 +70,7 @@ func (c *Cluster) Blind() []Blind {
 func (c *Cluster) setWatched(w *watched) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = w
+	c.seen, c.relisted = w, false
 }
 
 // watched returns what is seen of the cluster; nil while it is not being watched.

@@ -44,5 +44,7 @@
 // always in Go; the next one starts from git and the cluster alone.
 //
 // A repo that leaves the list stops and its objects stay: nothing is ever
-// deleted because configuration went missing.
+// deleted because configuration went missing. Nor because it is old: who takes the
+// lease over reads the list before anything else, and as long as that fails, repos are
+// synced by the list that was read last, and nothing counts as having left it.
 package sync
