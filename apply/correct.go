@@ -32,7 +32,7 @@ type corrector struct {
 
 	mu sync.Mutex // guards what follows
 	// failures count how often a correction has failed; 0 is one that waits for its
-	// Namespace or its kind.
+	// Namespace.
 	failures map[correction]int
 }
 
@@ -114,9 +114,9 @@ func (c *corrector) forget(s *Set) {
 	maps.DeleteFunc(c.failures, func(next correction, _ int) bool { return next.set == s })
 }
 
-// placeless is the time after which an object is looked at again whose Namespace or
-// kind is not there: none. Its sync parks it, and whoever sees what it waits for come
-// has it looked at, even if no sync gets that far meanwhile.
+// placeless is the time after which an object is looked at again whose Namespace is not
+// there: none. Its sync parks it, and whoever sees the Namespace come has it looked at,
+// even if no sync gets that far meanwhile.
 const placeless = time.Duration(-1)
 
 // correct puts one object back if it is still not as it was sent. It returns what
@@ -157,10 +157,14 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	}
 	drifted := s.told(id, known)
 	if err := s.putBack(ctx, d, o); err != nil {
-		if homeless(err) || kindless(err) { // since a moment ago
-			s.cluster.distrustKinds()
-			s.wake() // the sync will park it
+		switch { // since a moment ago: the sync will park it
+		case homeless(err):
+			s.wake()
 			return nil, placeless
+		case kindless(err):
+			s.cluster.distrustKinds()
+			s.wake()
+			return nil, 0
 		}
 		drifted.Err = err
 		return &drifted, 0

@@ -106,9 +106,5 @@ func (c *Cluster) wakeMissing(k *kinds) {
 		for _, s := range w.members.missing(k) {
 			s.wake()
 		}
-		w.corrector.retry(func(id ID) bool {
-			_, served := k.lookup(id.GroupKind())
-			return served
-		})
 	}
 }

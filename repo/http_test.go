@@ -362,22 +362,19 @@ func TestServerTrouble(t *testing.T) {
 			server := gitserver.Start(t)
 			s := newSite(t, server.Dir(), "master")
 			one := s.commit("one", file("1"))
-			short := func(o *Options) {
-				if name == "slow" {
-					o.Timeout = 2 * time.Second
-				}
-			}
-			r := open(t, server.URL("site"), "", short)
+			r := open(t, server.URL("site"), "")
+			patience := r.options.Timeout
 			rev := resolve(t, r)
 			want(t, r, rev, one, "refs/heads/master", "1")
 			two := s.commit("two", file(noise(100_000)))
 			server.Behave(test.behaviour)
+			if name == "slow" { // only now: the machine may be as slow as the server is
+				r.options.Timeout = 2 * time.Second
+			}
 			resolveFails(t, r, server.URL("site"), test.says)
+			r.options.Timeout = patience
 			want(t, r, rev, one, "refs/heads/master", "1")
 			server.Behave(gitserver.Normal())
-			if name == "slow" { // the machine may be as slow as the server was
-				r.options.Timeout = time.Minute
-			}
 			want(t, r, resolve(t, r), two, "refs/heads/master", noise(100_000))
 		})
 	}

@@ -100,20 +100,12 @@ func (w wanted) pause() time.Duration {
 	return 100 * time.Millisecond
 }
 
-// beginToWait remembers what had been logged when it did.
-func (s *scenario) beginToWait() {
-	for _, d := range s.daemons {
-		d.before = size(d.log)
-	}
-	s.waits = true
-}
-
 func (s *scenario) eventually(args []string) error {
 	w, limit, err := parseWanted("eventually", args, time.Minute)
 	if err != nil {
 		return err
 	}
-	s.beginToWait()
+	s.waits = true
 	defer func() { s.waits = false }()
 	deadline := time.Now().Add(limit)
 	for {

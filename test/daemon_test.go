@@ -38,7 +38,7 @@ type daemon struct {
 	log    string // path of what it wrote to stderr
 	stdout string // path
 	seen   int64  // bytes of log at the last mark
-	before int64  // bytes of log when the script last began to wait
+	before int64  // bytes of log when the script last did something
 	over   bool   // its end is accounted for
 }
 
@@ -141,7 +141,7 @@ func (s *scenario) startDaemon(args []string) error {
 	}
 	d := &daemon{name: name, log: filepath.Join(s.output(), name+".log"), stdout: filepath.Join(s.output(), name+".stdout")}
 	if before := s.daemons[name]; before != nil {
-		d.seen = before.seen // the log goes on
+		d.seen, d.before = before.seen, before.before // the log goes on
 	}
 	d.Process, err = process.Start(process.Spec{
 		Program: path, Env: s.environ(variables), Dir: s.work, Stdout: d.stdout, Stderr: d.log,

@@ -183,7 +183,8 @@
 //		the last sync that the daemon logged for REPO was of the revision checked
 //		out in REPO's work tree and brought all of it, or not all, into the
 //		cluster; the line matches PATTERN. After eventually it need not be the last
-//		one any more: another sync may follow it at once.
+//		one any more, if it came after the last command that changed something:
+//		another sync may follow it at once.
 //	failed [-d DAEMON] REPO [PATTERN]
 //		the last line about REPO says that it could not be synced.
 //	log [-d DAEMON] PATTERN

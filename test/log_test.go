@@ -34,6 +34,13 @@ func (s *scenario) mark([]string) error {
 	return nil
 }
 
+// acts remembers what had been logged when the script did something.
+func (s *scenario) acts() {
+	for _, d := range s.daemons {
+		d.before = size(d.log)
+	}
+}
+
 // size of a file, 0 if there is none.
 func size(path string) int64 {
 	info, err := os.Stat(path)
@@ -149,8 +156,8 @@ func (s *scenario) logged(args []string) (verdict, error) {
 }
 
 // lastSync holds if the last sync of a repo, as its daemon logged it, came to
-// message. While the script waits, each sync that follows was the last one for a
-// moment, however short: a watch event may start another one at once.
+// message. While the script waits, each sync since the script last did something was
+// the last one for a moment, however short: a watch event may start another one at once.
 func (s *scenario) lastSync(message string, args []string) (verdict, error) {
 	d, args, err := s.ofDaemon(message, args)
 	if err != nil {
@@ -176,6 +183,7 @@ func (s *scenario) lastSync(message string, args []string) (verdict, error) {
 			v.saw = "the last sync: " + l.text
 		}
 		if l.message == message && pattern.MatchString(l.text) && (message == "not synced" || s.isCheckedOut(args[0], l.rev)) {
+			d.before = max(d.before, l.end)
 			return verdict{holds: true, saw: "the sync: " + l.text}, nil
 		}
 		if !s.waits || l.end <= d.before {

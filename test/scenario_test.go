@@ -240,7 +240,13 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 			if neg {
 				ts.Fatalf("! does not go with %s", name)
 			}
-			ts.Check(run(of(ts), args))
+			s := of(ts)
+			switch name {
+			case "eventually", "stays", "let", "mark":
+			default:
+				s.acts()
+			}
+			ts.Check(run(s, args))
 		}
 	}
 	for name, look := range conditions() {
@@ -249,6 +255,9 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		}
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			s := of(ts)
+			if name == "kubectl" {
+				s.acts()
+			}
 			verdict, err := look(s, args)
 			s.print(verdict)
 			ts.Check(err)

@@ -474,9 +474,9 @@ func TestCommandTimeout(t *testing.T) {
 	t.Parallel()
 	marker := uniqueSleep(t)
 	files := repo{"r": sh("echo before", marker)}
-	tr := newTransform(t, Options{Command: "r", Timeout: time.Second})
+	tr := newTransform(t, Options{Command: "r", Timeout: 5 * time.Second})
 	_, err := tr.Run(t.Context(), files.input("1"))
-	checkError(t, err, `CMD "r" failed, so nothing is applied or pruned: killed with everything it had started: it took longer than TIMEOUT, 1s; its last lines:`+"\n  before")
+	checkError(t, err, `CMD "r" failed, so nothing is applied or pruned: killed with everything it had started: it took longer than TIMEOUT, 5s; its last lines:`+"\n  before")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v is no DeadlineExceeded", err)
 	}

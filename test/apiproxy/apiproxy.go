@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,11 +144,11 @@ func (p *Proxy) Close() {
 	p.port.Release()
 }
 
-// Fail adds a fault.
+// Fail adds a fault, which goes before those that are there.
 func (p *Proxy) Fail(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.faults = append(p.faults, &f)
+	p.faults = slices.Insert(p.faults, 0, &f)
 }
 
 // Normal takes all faults away, and lets go of the answers that were kept back.

@@ -119,7 +119,14 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := canary.Watch(command.Process.Pid)
-	time.Sleep(300 * time.Millisecond) // it is looked at more often
+	found := func() bool {
+		seen := watch.Seen()
+		return strings.Contains(string(seen["environment of sh"]), "IN_ENV=canary-in-environment") &&
+			strings.Contains(string(seen["arguments of sh"]), "in-arguments-canary")
+	}
+	for late := time.Now().Add(time.Minute); !found() && time.Now().Before(late); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err := stdin.Close(); err != nil {
 		t.Fatal(err)
 	}

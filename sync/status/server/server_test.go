@@ -381,7 +381,7 @@ func TestLimits(t *testing.T) {
 		}
 		_, _ = w.Write(body)
 	})
-	short := limits{header: 100 * time.Millisecond, read: 100 * time.Millisecond, write: 300 * time.Millisecond, idle: 100 * time.Millisecond, retry: time.Second}
+	short := limits{header: 500 * time.Millisecond, read: 500 * time.Millisecond, write: time.Second, idle: 500 * time.Millisecond, retry: time.Second}
 	r := run(t, Options{Listen: anywhere(), Routes: Routes{Status: streaming, Health: says("health"), Metrics: broken, Webhook: echo}}, short)
 	url := r.at(t, "LISTEN")
 	dial := func(send string) *bufio.Reader {
