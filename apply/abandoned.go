@@ -44,13 +44,37 @@ func (c *Cluster) KeepAbandoned(ctx context.Context) error {
 func (c *Cluster) abandonedSets(w *watched) map[string]*corev1.ConfigMap {
 	abandoned := map[string]*corev1.ConfigMap{}
 	w.parents.Each(func(name string, live *corev1.ConfigMap) {
-		repo, isParent := strings.CutPrefix(name, parentName(""))
-		listed, known := c.isListed(repo)
-		if isParent && known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer {
+		if repo, isParent := strings.CutPrefix(name, parentName("")); isParent && c.isAbandoned(repo, live) {
 			abandoned[repo] = live
 		}
 	})
 	return abandoned
+}
+
+// isAbandoned tells by a repo's parent whether its set was written by this daemon, whose
+// configuration names the repo no more.
+func (c *Cluster) isAbandoned(repo string, live *corev1.ConfigMap) bool {
+	listed, known := c.isListed(repo)
+	return known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer
+}
+
+// mayDelete tells by a repo's parent whether its set is to be deleted: it is abandoned,
+// the loop that wrote it has ended, and a person asks for it.
+func (c *Cluster) mayDelete(repo string, live *corev1.ConfigMap) bool {
+	return live != nil && c.isAbandoned(repo, live) && c.setByName(repo) == nil && live.Annotations[deleteAnnotation] == repo
+}
+
+// stays returns why an abandoned set is not to be deleted any more, "" if it is. What
+// was so when its deletion began may be over: that may have taken minutes.
+func (s *Set) stays(ctx context.Context) string {
+	live, err := s.cluster.parentOf(ctx, s.parentName)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("whether it is still to be deleted could not be found out: %v", err)
+	case !s.cluster.mayDelete(s.options.Name, live):
+		return fmt.Sprintf("repo %s is not abandoned any more, or nobody asks for its deletion", s.options.Name)
+	}
+	return s.suspended(Plan{parent: parent{live}})
 }
 
 // Abandoned is a set whose repo the configuration names no more. Its objects stay.
@@ -101,16 +125,18 @@ func (c *Cluster) sayAbandoned(repo string) {
 // deleteAbandoned deletes what is left of a set that declares nothing any more.
 func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	recorded, err := c.getParent(ctx, parentName(repo))
-	if err != nil || recorded == nil {
+	if err != nil || !c.mayDelete(repo, recorded) {
 		return err
 	}
 	tier := Application // what is not known to be a system repo's is deleted with fewer rights
 	if recorded.Data[dataTier] == System.String() {
 		tier = System
 	}
-	s := c.NewSet(SetOptions{Name: repo, Tier: tier, Prune: true, Log: c.options.Log})
+	// Nobody else knows this set: the repo may be listed again at any moment, and then the
+	// set that its loop makes known is the repo's.
+	s := c.newSet(SetOptions{Name: repo, Tier: tier, Prune: true, Log: c.options.Log})
+	s.abandoned = true
 	defer s.Close()
-	s.claimed = true // it declares nothing: who else does may have it
 	p, err := s.usable(recorded)
 	if err != nil {
 		return err
@@ -118,9 +144,6 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	plan := Plan{parent: p, Revision: SetRevision{Revision: p.data(dataRevision), Polled: time.Now()}}
 	if reason := s.suspended(plan); reason != "" {
 		return errors.New(reason)
-	}
-	if err := s.checkWriter(ctx, p); err != nil {
-		return err
 	}
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {
 		return err
@@ -173,6 +196,9 @@ func (s *Set) deleteParent(ctx context.Context, plan Plan, result Result) error 
 	s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", result.Counts()[Pruned]).Int("left", len(left)).Msg("deleting an abandoned set")
 	if len(left) > 0 {
 		return errors.Join(left...)
+	}
+	if reason := s.stays(ctx); reason != "" {
+		return errors.New(reason)
 	}
 	live := plan.parent.live
 	err := s.cluster.typed.CoreV1().ConfigMaps(live.Namespace).Delete(ctx, live.Name, metav1.DeleteOptions{

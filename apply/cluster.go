@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -188,6 +189,10 @@ func (c *Cluster) Listed(repos []ListedRepo) {
 	}
 	c.mu.Lock()
 	c.listed, c.relisted = listed, true
+	maps.DeleteFunc(c.abandoned, func(name string, _ bool) bool {
+		_, again := listed[name]
+		return again
+	})
 	c.mu.Unlock()
 	c.nudge()
 }
@@ -211,13 +216,15 @@ func (c *Cluster) register(s *Set) {
 func (c *Cluster) forget(s *Set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sets[s.options.Name] == s {
-		delete(c.sets, s.options.Name)
-		delete(c.loaded, s.options.Name)
+	if c.sets[s.options.Name] != s {
+		return // the claims are those of the set that has replaced it
 	}
+	delete(c.sets, s.options.Name)
+	delete(c.loaded, s.options.Name)
 	for id := range c.claims {
 		c.unclaim(id, s.options.Name)
 	}
+	c.nudge() // it may be abandoned
 }
 
 // claim records what a repo declares from now on and returns what it does not

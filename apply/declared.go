@@ -116,7 +116,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		delete(before, id)
 	}
 	s.proofs, s.ended = nil, nil
-	s.parked, s.turnedAway = len(plan.held) > 0, nil
+	s.parked, s.waiting = len(plan.held) > 0, nil
 	s.mu.Unlock()
 	if s.housedMeanwhile(plan) {
 		s.wake()

@@ -87,8 +87,10 @@ func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) 
 		if now.ID != m.ID || now.UID != m.UID || now.Set != s.id || !now.Applied || s.keeps(now) != "" {
 			return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
 		}
-		deleted, err := s.deleteVersion(ctx, now)
+		deleted, reason, err := s.deleteVersion(ctx, now)
 		switch {
+		case reason != "":
+			return blocked(m, reason)
 		case doesNotExist(err):
 			return s.confirmGone(ctx, m)
 		case notServed(err):
@@ -127,14 +129,17 @@ func (s *Set) confirmGone(ctx context.Context, m member) Outcome {
 	return failed(Outcome{ID: m.ID}, errors.New("delete: the API server answered that there is no such object, but it is still there"))
 }
 
-// deleteVersion deletes one version of one object.
-func (s *Set) deleteVersion(ctx context.Context, m member) (deletion, error) {
-	var deleted deletion
-	err := s.cluster.write(ctx, func() (err error) {
+// deleteVersion deletes one version of one object, unless there is a reason against it
+// when its turn has come.
+func (s *Set) deleteVersion(ctx context.Context, m member) (deleted deletion, reason string, err error) {
+	err = s.cluster.write(ctx, func() (err error) {
+		if reason = s.spares(ctx, m.ID); reason != "" {
+			return nil
+		}
 		deleted, err = s.client.delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
 		return err
 	})
-	return deleted, err
+	return deleted, reason, err
 }
 
 // observeGone waits until a deletion that has begun ends, and remembers it if

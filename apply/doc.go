@@ -144,6 +144,11 @@
 //   - the object itself, looked at just before: what a watch or a list told of it is
 //     not proof enough. Its uid and resourceVersion are preconditions; after a conflict
 //     all of this is looked at again;
+//   - that nothing has changed when its turn comes, minutes after the plan perhaps: just
+//     before each DELETE nobody in this process may claim the object, this set included,
+//     and every other repo has to be loaded still, since a loop that ends takes its claims
+//     with it (Set.spares). A set that is deleted as abandoned has to be abandoned still:
+//     not listed, without a loop, ours by its parent's writer, and annotated there;
 //   - approval, where an object is not as declared, too much would go or nobody knows how
 //     much, the source of the manifests has changed, or data would be lost (approval.go,
 //     guard.go). An approval is for one revision, and used up when nothing is left to prune.

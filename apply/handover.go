@@ -64,13 +64,12 @@ func (c *Cluster) others(repo string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// awaitOthers has the other repos polled, and waits until they are loaded. It
-// returns those that are not, which with ONCE, where one repo has its turn after the
-// other, is at once.
-func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time) []string {
+// awaitOthers has the other repos polled, and waits a while until they are loaded; not
+// with ONCE, where one repo has its turn after the other.
+func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time) {
 	missing, change := c.notLoadedSince(repo, since)
 	if c.watched() == nil {
-		return missing
+		return
 	}
 	for _, other := range missing {
 		c.wake(other)
@@ -79,12 +78,11 @@ func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time)
 		select {
 		case <-change:
 		case <-late:
-			return missing
+			return
 		case <-ctx.Done():
-			return missing
+			return
 		}
 	}
-	return nil
 }
 
 // sinceLeft notes when members were found to have left the set's declarations, and
@@ -112,17 +110,49 @@ func (s *Set) sinceLeft(leaving []member, polled time.Time) (last time.Time) {
 func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
 	since := s.sinceLeft(plan.leaving, plan.Revision.Polled)
 	if len(plan.leaving) == 0 {
-		s.setWaiting(nil)
 		return "", nil
 	}
-	missing := s.cluster.awaitOthers(ctx, s.options.Name, since)
-	if s.setWaiting(missing); len(missing) > 0 {
-		return fmt.Sprintf("waits until %s been read again, since the object may have moved there", have(missing)), nil
+	s.cluster.awaitOthers(ctx, s.options.Name, since)
+	if waits = s.unread(since); waits != "" || s.cluster.watched() == nil {
+		return waits, nil
 	}
-	if s.cluster.watched() == nil {
-		return "", nil
+	if err := s.survey(ctx, plan); err != nil { // another repo may have taken it over meanwhile
+		return "", err
 	}
-	return "", s.survey(ctx, plan) // another repo may have taken it over meanwhile
+	// Or more may be leaving, or another repo's loop may have ended.
+	return s.unread(s.sinceLeft(plan.leaving, plan.Revision.Polled)), nil
+}
+
+// unread tells which other repos have to be read before anything is deleted that has
+// left the set since, "" if none, and has the set woken when they are.
+func (s *Set) unread(since time.Time) string {
+	missing, _ := s.cluster.notLoadedSince(s.options.Name, since)
+	if len(missing) == 0 {
+		return ""
+	}
+	s.waitFor(missing...)
+	// One that was loaded before that has woken nobody.
+	if missing, _ = s.cluster.notLoadedSince(s.options.Name, since); len(missing) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("waits until %s been read again, since the object may have moved there", have(missing))
+}
+
+// spares returns why an object that has left the set is not to be deleted at this very
+// moment, "" if it is. Since what leaves was sorted out others may have declared it; or
+// have declared it and ended, to declare it again.
+func (s *Set) spares(ctx context.Context, id ID) string {
+	if other, claimed := s.cluster.claimant(id); claimed {
+		s.wake() // it is that repo's by the next sync
+		return fmt.Sprintf("repo %s declares it by now", other)
+	}
+	s.mu.Lock()
+	since := s.left[id]
+	s.mu.Unlock()
+	if waits := s.unread(since); waits != "" || !s.abandoned {
+		return waits
+	}
+	return s.stays(ctx)
 }
 
 // have words who has not done something yet.
@@ -133,24 +163,17 @@ func have(repos []string) string {
 	return "repos " + strings.Join(repos, ", ") + " have"
 }
 
-// turnAway notes that an object of the set's waits for what another repo will say.
-func (s *Set) turnAway(repo string) {
+// waitFor notes that the set waits until other repos are read: to prune, or for an object
+// that one of them has.
+func (s *Set) waitFor(repos ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turnedAway = append(s.turnedAway, repo)
+	s.waiting = append(s.waiting, repos...)
 }
 
-// setWaiting notes which other repos the set's prune waits for.
-func (s *Set) setWaiting(repos []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting = repos
-}
-
-// waitsFor tells whether the set waits for a repo to be read: to prune, or for an object
-// that the repo has.
+// waitsFor tells whether the set waits for a repo to be read.
 func (s *Set) waitsFor(repo string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.waiting, repo) || slices.Contains(s.turnedAway, repo)
+	return slices.Contains(s.waiting, repo)
 }

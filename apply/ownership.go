@@ -29,7 +29,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 	case owner.released:
 		return nil
 	case owner.repo != "":
-		s.turnAway(owner.repo)
+		s.waitFor(owner.repo)
 		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
 	}
 	return fmt.Errorf("%s belongs to the apply set %s, not to %s: take it out of one of them, or remove its label %s",

@@ -207,6 +207,10 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	if approves(next.Annotations[approvePruneAnnotation], now.data[dataPruned]) {
 		delete(next.Annotations, approvePruneAnnotation) // it is used up
 	}
+	// That was said of an abandoned set. Kept, it would delete this one as soon as the
+	// repo is missing in the configuration by mistake.
+	_, asked := next.Annotations[deleteAnnotation]
+	delete(next.Annotations, deleteAnnotation)
 	setAll(&next.Data, now.data)
 	maps.DeleteFunc(next.Data, func(_, value string) bool { return value == "" })
 	if next.BinaryData = map[string][]byte{binaryProofs: now.proofs}; len(now.proofs) == 0 {
@@ -231,6 +235,9 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	if err != nil {
 		s.noteParent(p.live) // what was to be seen will not be
 		return parent{}, err
+	}
+	if asked {
+		s.options.Log.Warn().Msgf("took the annotation %s off ConfigMap %s: it is for a repo that the configuration names no more, and this one is named", deleteAnnotation, s.parentRef())
 	}
 	s.cluster.keepParent(saved)
 	return parent{live: saved}, nil

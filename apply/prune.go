@@ -66,7 +66,7 @@ type leavers struct {
 func (s *Set) sortOut(plan *Plan) leavers {
 	var sorted leavers
 	for _, m := range plan.leaving {
-		if other, claimed := s.cluster.claimant(m.ID); claimed && other != s.options.Name {
+		if _, claimed := s.cluster.claimant(m.ID); claimed {
 			continue // another repo declares it: it is handed over, never deleted
 		}
 		switch reason := s.keeps(m); {

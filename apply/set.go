@@ -45,6 +45,7 @@ type Set struct {
 	client     *client // the identity that writes the set's objects
 	id         string  // the apply set ID
 	parentName string
+	abandoned  bool // its repo is not listed, and it is there to be deleted
 	loader     *Loader
 	checker    Checker // used by Plan alone
 	// CRDs whose kinds were waited for in vain; used by Apply alone.
@@ -60,11 +61,11 @@ type Set struct {
 	proofs proofs
 	ended  finished
 	// left says since when members are declared no more; waiting, which other repos
-	// pruning them waits for; turnedAway, which ones an object waits for.
-	left map[ID]time.Time
+	// pruning them, or an object, waits for.
+	left    map[ID]time.Time
+	waiting []string
 	// The parent's annotations and labels, as last read or written.
 	steering, steeringLabels map[string]string
-	waiting, turnedAway      []string
 
 	// rejected holds what the API server called a mistake in the manifest, with
 	// the content it was said of: sending the same again would not help.
@@ -81,6 +82,13 @@ type rejection struct {
 
 // NewSet makes a repo's set known to the cluster.
 func (c *Cluster) NewSet(options SetOptions) *Set {
+	s := c.newSet(options)
+	c.register(s)
+	return s
+}
+
+// newSet makes a set that nobody knows.
+func (c *Cluster) newSet(options SetOptions) *Set {
 	name := parentName(options.Name)
 	s := &Set{
 		cluster:    c,
@@ -95,7 +103,6 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 	if options.Tier == Application {
 		s.client = c.limited
 	}
-	c.register(s)
 	return s
 }
 

@@ -1,0 +1,110 @@
+package apply
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/apply/follow"
+)
+
+// leavingPlan is a plan of a revision, polled now, that a ConfigMap leaves.
+func leavingPlan() *Plan {
+	return &Plan{
+		Revision: SetRevision{Polled: time.Now()},
+		objects:  []Object{{manifest: &manifest{id: ID{Kind: "ConfigMap", Namespace: "default", Name: "stays"}}}},
+		leaving:  []member{{ID: ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}}},
+		kinds:    serving(schema.GroupKind{Kind: "ConfigMap"}, "v1"),
+	}
+}
+
+// watchedCluster is one that is seen through a transport.
+func watchedCluster(t *testing.T, transport answers) *Cluster {
+	t.Helper()
+	config := &rest.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
+	c, err := NewCluster(ClusterOptions{Config: config, OwnNamespace: "kube-system", Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: zerolog.Nop(), wentBack: func() {}, blind: map[string]Blind{}}
+	c.setWatched(&watched{
+		sight:      s,
+		members:    newTracker(s, nil, func(ID, metav1.Object) {}),
+		corrector:  newCorrector(c),
+		namespaces: follow.NewShelf("namespaces", reduceNamespace, func(string, metav1.Object) {}),
+	})
+	t.Cleanup(func() {
+		cancel()
+		s.running.Wait()
+	})
+	return c
+}
+
+// A repo that is read just when the patience with it ends is waited for no more, or
+// wakes who waits.
+func TestNoLostTurn(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		c := watchedCluster(t, func(*http.Request) (int, string) { return http.StatusInternalServerError, "" })
+		ctx, impatient := context.WithCancel(t.Context())
+		woken := false
+		s := c.NewSet(SetOptions{Name: "a", Wake: func() { woken = true }})
+		c.NewSet(SetOptions{Name: "b", Wake: func() {
+			c.loadedAt("b", time.Now())
+			impatient()
+		}})
+		if waits, _ := s.settleOthers(ctx, leavingPlan()); waits != "" && !woken {
+			t.Fatalf("repo b was read, and nobody will hear of it: %s", waits)
+		}
+	}
+}
+
+// A loop that ends while the others' objects are looked at takes its claims with it. It
+// is waited for as before.
+func TestTurnLost(t *testing.T) {
+	t.Parallel()
+	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[]}`
+	var other *Set
+	c := watchedCluster(t, func(request *http.Request) (int, string) {
+		if request.URL.Query().Get("watch") != "" {
+			return http.StatusInternalServerError, ""
+		}
+		other.Close()
+		return http.StatusOK, list
+	})
+	c.Listed([]ListedRepo{{Name: "a"}, {Name: "b"}})
+	s := c.NewSet(SetOptions{Name: "a"})
+	other = c.NewSet(SetOptions{Name: "b", Wake: func() { c.loadedAt("b", time.Now()) }})
+	waits, err := s.settleOthers(t.Context(), leavingPlan())
+	if want := "waits until repo b has been read again, since the object may have moved there"; waits != want || err != nil {
+		t.Errorf("%q, %v, want %q", waits, err, want)
+	}
+}
+
+// What a set that was replaced had claimed is its successor's.
+func TestForgetReplaced(t *testing.T) {
+	t.Parallel()
+	c, err := NewCluster(ClusterOptions{Config: &rest.Config{}, OwnNamespace: "kube-system", Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}
+	before := c.NewSet(SetOptions{Name: "a"})
+	after := c.NewSet(SetOptions{Name: "a"})
+	c.claim("a", map[ID]bool{id: true}, func(ID) bool { return false })
+	before.Close()
+	if name, _ := c.claimant(id); name != "a" || c.setByName("a") != after {
+		t.Errorf("the claim is of %q", name)
+	}
+	after.Close()
+	if name, claimed := c.claimant(id); claimed || c.setByName("a") != nil {
+		t.Errorf("the claim is still of %q", name)
+	}
+}
