@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kubesync/kubesync/test/build"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 )
@@ -124,8 +125,8 @@ func TestReplacesTheShellScript(t *testing.T) {
 func TestRestrictedRights(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "kubesync")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build.Kubesync(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
 	c := cluster.Start(t, cluster.WithControllers) // they fill the ClusterRole admin
 	kubectl(t, c, "apply", "-k", overlay(t, variant{resource: "base", components: []string{"restricted"}}))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubesync/kubesync/test/build"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 	"github.com/kubesync/kubesync/test/process"
@@ -48,8 +48,8 @@ type way struct {
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "kubesync")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build.Kubesync(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
 	tables := map[string]string{}
 	for _, w := range []way{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubesync/kubesync/test/apiproxy"
+	"github.com/kubesync/kubesync/test/build"
 	"github.com/kubesync/kubesync/test/canary"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
@@ -77,13 +77,12 @@ func reportSearch(t *testing.T, text string) {
 func buildPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir() // removed when the last scenario has ended
-	args := []string{"build", "-o", dir, "-ldflags", "-X main.version=v0.0.0-test"}
+	options := []string{"-ldflags", "-X main.version=v0.0.0-test"}
 	if race {
-		args = append(args, "-race")
+		options = append(options, "-race")
 	}
-	out, err := exec.CommandContext(t.Context(), "go", append(args, "github.com/kubesync/kubesync")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("building kubesync: %v\n%s", err, out)
+	if err := build.Kubesync(t.Context(), dir, options...); err != nil {
+		t.Fatal(err)
 	}
 	bin, err := cluster.FindBinaries(t.Context(), os.Stderr)
 	if err != nil {

@@ -11,16 +11,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubesync/kubesync/test/build"
 )
 
 // mostMemory is what the program may take, in kB.
 const mostMemory = 300_000_000 / 1024
 
-// program is the path of the program that is tested.
-var program string
+// program is the path of the program that is tested, once it is built. That is the
+// business of the tests: what TestMain looks at counts for no cached result.
+var (
+	program string
+	built   = sync.OnceValue(func() error { return build.Kubesync(context.Background(), program) })
+)
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == launcher {
@@ -37,10 +44,6 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(where)
 	program = filepath.Join(where, "kubesync")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../..").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build kubesync: %v\n%s", err, out)
-		return 1
-	}
 	return m.Run()
 }
 
@@ -337,6 +340,9 @@ func launch() int {
 // it succeeded, and the memory at its peak, or its helpers', in kB.
 func plan(t *testing.T, url string, env []string) (log string, planned bool, memory int64) {
 	t.Helper()
+	if err := built(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], launcher, program)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubesync/kubesync/test/build"
 	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/gitserver"
 )
@@ -130,8 +131,8 @@ func newLab(t *testing.T) *lab {
 func (l *lab) start(t *testing.T, variables ...string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "kubesync")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/kubesync/kubesync").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build.Kubesync(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
 	l.daemon = exec.Command(program) // which ends before the cluster does
 	l.daemon.Env = append(variables, "HOME="+t.TempDir(), "TMPDIR="+t.TempDir(), "LISTEN=off", "INTERVAL=5s", "LOG_FORMAT=json")
