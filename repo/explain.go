@@ -25,14 +25,23 @@ import (
 var errTimeout = errors.New("timeout")
 
 // explained is an error in words for a person. What it wraps is for errors.Is
-// and As only: its own text may hold what must not be shown.
+// and As only: its own text may hold what must not be shown. It is never
+// fs.ErrNotExist: that is a file which the revision does not have, and not one of ours,
+// such as the key for ssh, that was missing when the revision was to be read.
 type explained struct {
 	text  string
 	cause error
 }
 
 func (e *explained) Error() string { return e.text }
-func (e *explained) Unwrap() error { return e.cause }
+
+// Is implements what errors.Is asks for.
+func (e *explained) Is(target error) bool {
+	return target != fs.ErrNotExist && errors.Is(e.cause, target)
+}
+
+// As implements what errors.As asks for.
+func (e *explained) As(target any) bool { return errors.As(e.cause, target) }
 
 // explain says which repository failed, why, and what to do about it.
 func (r *Repo) explain(ctx context.Context, err error) error {

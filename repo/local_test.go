@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -262,6 +263,14 @@ func TestWorktree(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "dir", "file"), "22")
 	_, err = fs.ReadFile(fsys, "dir/file")
 	says(t, err, "changed while it was being used")
+	if err := os.Remove(filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fs.ReadFile(fsys, "link")
+	says(t, err, "changed while it was being used")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Error("a file that went is taken for one that the revision does not have")
+	}
 	two := resolve(t, r)
 	want(t, r, two, two.ID, "", "22")
 	if two.ID == one.ID {

@@ -325,6 +325,30 @@ func TestPartialTrouble(t *testing.T) {
 	}
 }
 
+// TestDeniedFilters has a server that denies everything for a while, in words that a
+// server which knows no filters could use. Its filters are used again afterwards.
+func TestDeniedFilters(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t)
+	s := newSite(t, server.Dir(), "master")
+	all := large(10)
+	s.commit("one", all)
+	r := open(t, server.URL("site"), "branch:master")
+	use(t, r, resolve(t, r))
+	all["used/07.yaml"] = "another"
+	s.commit("two", all)
+	server.Behave(gitserver.Denying("access denied to org/spam-filter"))
+	resolveFails(t, r, "access denied to org/spam-filter")
+	server.Behave(gitserver.Normal())
+	server.Log.Reset()
+	if got := use(t, r, resolve(t, r)); got["used/07.yaml"] != "another" {
+		t.Errorf("got %v", got)
+	}
+	if got := server.Log.Count(gitserver.Fetch); got != 3 {
+		t.Errorf("%d fetches, want those of the commit, of directories and of files", got)
+	}
+}
+
 // TestDamagedPacks has every sort of server send a pack that is cut or damaged: an
 // error, after which the revision before can still be read and the next poll goes well.
 func TestDamagedPacks(t *testing.T) {

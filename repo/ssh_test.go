@@ -4,8 +4,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -174,4 +176,24 @@ func silentAfter(t *testing.T, server string, bytes int64) string {
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// TestMissingKey has the key for ssh go while a revision is being read: that is no file
+// which the revision does not have, for then others would be looked for in its place.
+func TestMissingKey(t *testing.T) {
+	t.Parallel()
+	r := open(t, "ssh://git.example.com/site.git", "")
+	_, err := readKey(filepath.Join(t.TempDir(), "id"))
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("got %v", err)
+	}
+	err = r.explain(t.Context(), err)
+	says(t, err, "SSH_KEY_FILE", "no such file")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Error("a missing key is taken for a file that the revision does not have")
+	}
+	var path *fs.PathError
+	if !errors.As(err, &path) {
+		t.Error("nobody can tell which file it was")
+	}
 }

@@ -72,7 +72,7 @@ func (s *v2) history(ctx context.Context, tips []tag, older history) (history, e
 // objects implements speaker: the commit, and of its files what the filter lets
 // through. The rest is fetched when it is needed.
 func (s *v2) objects(ctx context.Context, sel selection) (objects, error) {
-	filter := s.filter()
+	filter, before := s.filter(), s.habits.refused
 	if s.full != nil || filter == "" {
 		p, err := s.whole(ctx, sel.tag)
 		if err != nil {
@@ -82,7 +82,11 @@ func (s *v2) objects(ctx context.Context, sel selection) (objects, error) {
 	}
 	a, err := s.fetch(ctx, fetchRequest{wants: []plumbing.Hash{sel.tip}, depth: 1, filter: filter})
 	if s.refuses(err) {
-		return s.objects(ctx, sel)
+		got, err := s.objects(ctx, sel)
+		if err != nil {
+			s.habits.refused = before // that was not for the filter
+		}
+		return got, err
 	}
 	if err != nil {
 		return nil, s.notThere(ctx, sel.tag, err)
@@ -112,13 +116,17 @@ func (s *v2) whole(ctx context.Context, of tag) (*pack, error) {
 // take returns objects by their hashes, and of directories, if below is set, also
 // those below them; files that are not named are left out.
 func (s *v2) take(ctx context.Context, wants []plumbing.Hash, below bool) (*pack, error) {
-	filter := s.treeless()
+	filter, before := s.treeless(), s.habits.refused
 	if below && filter != "" {
 		filter = "blob:none"
 	}
 	a, err := s.fetch(ctx, fetchRequest{wants: wants, filter: filter})
 	if s.refuses(err) {
-		return s.take(ctx, wants, below)
+		got, err := s.take(ctx, wants, below)
+		if err != nil {
+			s.habits.refused = before // that was not for the filter
+		}
+		return got, err
 	}
 	return a.pack, err
 }

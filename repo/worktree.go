@@ -157,8 +157,8 @@ func (w *worktreeObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, er
 		return nil, plumbing.ErrObjectNotFound
 	}
 	content, err := file.read()
-	if err != nil {
-		return nil, err
+	if err != nil { // which is not wrapped: the revision has the file, whatever became of it
+		return nil, fmt.Errorf("%s changed while it was being used (%s); the next poll takes it as it is then", file.path, err.Error())
 	}
 	o := new(plumbing.MemoryObject)
 	o.SetType(plumbing.BlobObject)

@@ -140,7 +140,9 @@ func (u *usage) add(dir string, depth int64) {
 		u.found = &excess{Limit: limits.CommandDepth}
 		return
 	}
-	open, err := os.Open(dir)
+	// CMD may put something else in a directory's place meanwhile: a pipe would not open
+	// until somebody writes to it, and a link leads elsewhere.
+	open, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		u.found = &excess{Limit: limits.CommandDepth}
 	}

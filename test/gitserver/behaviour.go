@@ -152,12 +152,15 @@ func Instead(commit string) Behaviour {
 	return rewrite(func(body []byte) []byte { return want.ReplaceAll(body, []byte("want "+commit)) })
 }
 
+// Denying answers each request for objects with an error.
+func Denying(reason string) Behaviour {
+	want := regexp.MustCompile("want [0-9a-f]{40}")
+	return refuse(reason, func(_ string, body []byte) bool { return want.Match(body) })
+}
+
 // Vanished lists refs, and denies what they name to whoever asks for it, as a server
 // does when a branch was replaced in between.
-func Vanished() Behaviour {
-	want := regexp.MustCompile("want [0-9a-f]{40}")
-	return refuse("not our ref", func(_ string, body []byte) bool { return want.Match(body) })
-}
+func Vanished() Behaviour { return Denying("not our ref") }
 
 func copyHeader(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	for name, values := range from.Header() {

@@ -1,0 +1,32 @@
+package transform
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestUsageOfWhatIsNoDirectory has a pipe and a link stand where a directory was when
+// its name was read: neither holds the watch up, nor leads it elsewhere.
+func TestUsageOfWhatIsNoDirectory(t *testing.T) {
+	t.Parallel()
+	elsewhere, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(elsewhere, "file"), []byte("large"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link} {
+		u := &usage{most: allowance{Dir: dir, Depth: 10}}
+		if u.add(path, 0); u.files != 0 || u.bytes != 0 || u.found != nil {
+			t.Errorf("%s: %+v", path, u)
+		}
+	}
+}
