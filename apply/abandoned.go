@@ -74,7 +74,7 @@ func (s *Set) stays(ctx context.Context) string {
 	case !s.cluster.mayDelete(s.options.Name, live):
 		return fmt.Sprintf("repo %s is not abandoned any more, or nobody asks for its deletion", s.options.Name)
 	}
-	return s.suspended(Plan{parent: parent{live}})
+	return s.suspended(parent{live})
 }
 
 // Abandoned is a set whose repo the configuration names no more. Its objects stay.
@@ -142,7 +142,7 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 		return err
 	}
 	plan := Plan{parent: p, Revision: SetRevision{Revision: p.data(dataRevision), Polled: time.Now()}}
-	if reason := s.suspended(plan); reason != "" {
+	if reason := s.suspended(p); reason != "" {
 		return errors.New(reason)
 	}
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {

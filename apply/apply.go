@@ -16,7 +16,7 @@ import (
 // says that it could not be carried through; what was done until then is in the
 // result, and nothing was pruned after it.
 func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
-	reason := s.suspended(plan)
+	reason := s.suspended(plan.parent)
 	if s.activate(reason == ""); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
@@ -48,11 +48,11 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.
-func (s *Set) suspended(plan Plan) string {
+func (s *Set) suspended(p parent) string {
 	switch {
 	case s.options.Suspend:
 		return "the configuration suspends the repo"
-	case plan.parent.suspended():
+	case p.suspended():
 		return fmt.Sprintf("the annotation %s on ConfigMap %s suspends the repo", suspendAnnotation, s.parentRef())
 	}
 	return ""

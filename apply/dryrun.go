@@ -16,7 +16,7 @@ import (
 // parent, RoleBinding or Lease is written. What depends on something that is
 // itself still to come cannot be verified, and is marked so.
 func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
-	if reason := s.suspended(plan); reason != "" {
+	if reason := s.suspended(plan.parent); reason != "" {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
 	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}

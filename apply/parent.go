@@ -180,7 +180,7 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) 
 		if plan.parent, err = s.reread(ctx); err != nil {
 			return err
 		}
-		if reason := s.suspended(*plan); reason != "" {
+		if reason := s.suspended(plan.parent); reason != "" {
 			return fmt.Errorf("stopped: %s", reason)
 		}
 		if err := s.checkWriter(ctx, plan.parent); err != nil {

@@ -54,7 +54,7 @@ func (s *v2) history(ctx context.Context, tips []tag, older history) (history, e
 	req.tags = req.filter == "" // then the rest is used, too
 	a, err := s.fetch(ctx, req)
 	if s.refuses(err) {
-		return s.history(ctx, tips, older)
+		return withLess(s, func() (history, error) { return s.history(ctx, tips, older) })
 	}
 	if err != nil {
 		return history{}, err
@@ -72,7 +72,7 @@ func (s *v2) history(ctx context.Context, tips []tag, older history) (history, e
 // objects implements speaker: the commit, and of its files what the filter lets
 // through. The rest is fetched when it is needed.
 func (s *v2) objects(ctx context.Context, sel selection) (objects, error) {
-	filter, before := s.filter(), s.habits.refused
+	filter := s.filter()
 	if s.full != nil || filter == "" {
 		p, err := s.whole(ctx, sel.tag)
 		if err != nil {
@@ -82,11 +82,7 @@ func (s *v2) objects(ctx context.Context, sel selection) (objects, error) {
 	}
 	a, err := s.fetch(ctx, fetchRequest{wants: []plumbing.Hash{sel.tip}, depth: 1, filter: filter})
 	if s.refuses(err) {
-		got, err := s.objects(ctx, sel)
-		if err != nil {
-			s.habits.refused = before // that was not for the filter
-		}
-		return got, err
+		return withLess(s, func() (objects, error) { return s.objects(ctx, sel) })
 	}
 	if err != nil {
 		return nil, s.notThere(ctx, sel.tag, err)
@@ -116,17 +112,13 @@ func (s *v2) whole(ctx context.Context, of tag) (*pack, error) {
 // take returns objects by their hashes, and of directories, if below is set, also
 // those below them; files that are not named are left out.
 func (s *v2) take(ctx context.Context, wants []plumbing.Hash, below bool) (*pack, error) {
-	filter, before := s.treeless(), s.habits.refused
+	filter := s.treeless()
 	if below && filter != "" {
 		filter = "blob:none"
 	}
 	a, err := s.fetch(ctx, fetchRequest{wants: wants, filter: filter})
 	if s.refuses(err) {
-		got, err := s.take(ctx, wants, below)
-		if err != nil {
-			s.habits.refused = before // that was not for the filter
-		}
-		return got, err
+		return withLess(s, func() (*pack, error) { return s.take(ctx, wants, below) })
 	}
 	return a.pack, err
 }
@@ -154,15 +146,21 @@ func (s *v2) treeless() string {
 	return "tree:0"
 }
 
-// refuses tells whether an error is that of a server which does not like the
-// filter, and remembers it: the next one in line is to be tried.
+// refuses tells whether an error may be that of a server which does not like the filter.
 func (s *v2) refuses(err error) bool {
 	var said *saidError
-	if !errors.As(err, &said) || !strings.Contains(said.text, "filter") || s.filter() == "" {
-		return false
-	}
+	return errors.As(err, &said) && strings.Contains(said.text, "filter") && s.filter() != ""
+}
+
+// withLess tries with the next filter in line. That the server takes none better is
+// remembered only if that goes well: else the error was not for the filter.
+func withLess[T any](s *v2, try func() (T, error)) (T, error) {
 	s.habits.refused++
-	return true
+	got, err := try()
+	if err != nil {
+		s.habits.refused--
+	}
+	return got, err
 }
 
 // notThere turns the refusal of a commit that no ref points at into an error that
