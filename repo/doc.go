@@ -17,6 +17,11 @@
 // is a wire; who knows what to say is a speaker, of protocol version 2 (v2.go) if
 // the server does, else 0 (v0.go).
 //
+// [Repo.Descends] reports whether one commit comes before another. True has a proof: a
+// chain of commits, each checked against its hash, of which each names the next as its
+// parent. Of the server it asks for commits alone, first for those that come after the
+// ancestor, and only if that leaves a question for the whole history.
+//
 // # Partial fetches
 //
 // From a server that speaks version 2 and takes filters, the cost follows the

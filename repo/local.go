@@ -183,13 +183,9 @@ func (l *local) peel(tip plumbing.Hash) tag {
 
 // history implements source.
 func (l *local) history(ctx context.Context, tips []tag, older history) (history, error) {
-	cut, err := l.storage.Shallow()
+	shallow, err := l.shallow()
 	if err != nil {
 		return history{}, err
-	}
-	shallow := map[plumbing.Hash]bool{}
-	for _, hash := range cut {
-		shallow[hash] = true
 	}
 	got := newHistory(tips)
 	todo := slices.Clone(got.tips)
@@ -216,6 +212,16 @@ func (l *local) history(ctx context.Context, tips []tag, older history) (history
 		}
 	}
 	return got.completed(history{}, shallow)
+}
+
+// shallow returns the commits behind which the repository is cut off.
+func (l *local) shallow() (map[plumbing.Hash]bool, error) {
+	cut, err := l.storage.Shallow()
+	out := make(map[plumbing.Hash]bool, len(cut))
+	for _, hash := range cut {
+		out[hash] = true
+	}
+	return out, err
 }
 
 // objects implements source.
@@ -294,7 +300,7 @@ func (d *diskObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, error)
 		if err != nil {
 			return nil, err
 		}
-		if o.Size() >= streamed {
+		if o.Type() == plumbing.BlobObject && o.Size() >= streamed {
 			return o, nil
 		}
 		return inMemory(o, hash)

@@ -59,6 +59,8 @@ type Repo struct {
 
 	current *snapshot // nil before the first success
 	latest  latest
+	// descents is what was found out of the current commit's ancestors.
+	descents descents
 	// line is the way to the server, which the files that were handed out use too.
 	line line
 	// sent are the credentials of the last poll, to keep them out of messages.
@@ -71,8 +73,10 @@ type Repo struct {
 // snapshot is a revision with its objects.
 type snapshot struct {
 	revision Revision
-	commit   *object.Commit
-	objects  objects
+	// tip is what a server was last found to know the commit by.
+	tip     tag
+	commit  *object.Commit
+	objects objects
 	// tags are those at the commit, nil until somebody asks.
 	tags map[string]tag
 	// packed are the objects as a checkout needs them; nil until there is one.
@@ -340,7 +344,7 @@ func (r *Repo) poll(ctx context.Context, from source) error {
 		}
 		r.current = next
 	}
-	r.current.revision.Ref = sel.ref.String()
+	r.current.revision.Ref, r.current.tip = sel.ref.String(), sel.tag
 	r.current.note(listed)
 	if sel.ref == plumbing.Master && r.followsDefault() {
 		r.masterSynced = true
@@ -398,7 +402,7 @@ func (r *Repo) load(ctx context.Context, from source, sel selection) (*snapshot,
 			}
 		}
 	}
-	return &snapshot{revision: newRevision(commit, sel.ref.String()), commit: commit, objects: objects}, nil
+	return &snapshot{revision: newRevision(commit, sel.ref.String()), tip: sel.tag, commit: commit, objects: objects}, nil
 }
 
 // followsDefault tells whether the version mode depends on the default branch.

@@ -54,6 +54,9 @@ type speaker interface {
 	refs(context.Context, scope) (refs, error)
 	history(_ context.Context, tips []tag, older history) (history, error)
 	objects(context.Context, selection) (objects, error)
+	// commits returns a commit and its ancestors, with as little of their files as can
+	// be had, and without what can be reached from some commits that we seem to have.
+	commits(_ context.Context, of tag, less ...plumbing.Hash) (fetched, error)
 	// whole returns a commit with all its files.
 	whole(context.Context, tag) (*pack, error)
 }

@@ -37,31 +37,45 @@ func (s *v0) refs(context.Context, scope) (refs, error) { return s.listed, nil }
 // history implements source. A server that can filter sends bare commits; one
 // that cannot sends everything, of which the rest is thrown away.
 func (s *v0) history(ctx context.Context, tips []tag, older history) (history, error) {
-	req := s.newRequest(tips)
-	req.Haves = older.tips
-	filtered := s.can(capability.Filter)
-	if filtered {
-		req.Filter = "tree:0"
-		if err := req.Capabilities.Set(capability.Filter); err != nil {
-			return history{}, err
-		}
-	}
-	p, err := s.fetch(ctx, req)
+	a, err := s.past(ctx, tips, older.tips)
 	if err != nil {
 		return history{}, err
 	}
-	if !filtered && len(req.Haves) == 0 {
-		s.full = p
+	if !s.can(capability.Filter) && len(older.tips) == 0 {
+		s.full = a.pack
 	}
 	got := newHistory(tips)
-	if err := p.addCommits(got); err != nil {
+	if err := a.pack.addCommits(got); err != nil {
 		return history{}, err
 	}
-	shallow := map[plumbing.Hash]bool{}
-	for _, hash := range s.adv.Shallows {
-		shallow[hash] = true
+	return got.completed(older, a.shallow)
+}
+
+// past fetches all commits that can be reached from some tips and not from others.
+func (s *v0) past(ctx context.Context, of []tag, less []plumbing.Hash) (fetched, error) {
+	req := s.newRequest(of)
+	req.Haves = less
+	if s.can(capability.Filter) {
+		req.Filter = "tree:0"
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return fetched{}, err
+		}
 	}
-	return got.completed(older, shallow)
+	p, err := s.fetch(ctx, req)
+	out := fetched{pack: p, shallow: map[plumbing.Hash]bool{}}
+	for _, hash := range s.adv.Shallows {
+		out.shallow[hash] = true
+	}
+	return out, err
+}
+
+// commits implements server's speaker. A commit that is not handed out by its hash is
+// among those of all that refs point at, unless it was replaced.
+func (s *v0) commits(ctx context.Context, of tag, less ...plumbing.Hash) (fetched, error) {
+	if s.handsOut(of.tip) {
+		return s.past(ctx, []tag{of}, less)
+	}
+	return s.past(ctx, s.listed.tips(), less)
 }
 
 // objects implements source.

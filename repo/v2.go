@@ -123,6 +123,15 @@ func (s *v2) take(ctx context.Context, wants []plumbing.Hash, below bool) (*pack
 	return a.pack, err
 }
 
+// commits implements speaker.
+func (s *v2) commits(ctx context.Context, of tag, less ...plumbing.Hash) (fetched, error) {
+	a, err := s.fetch(ctx, fetchRequest{wants: []plumbing.Hash{of.tip}, haves: less, filter: s.treeless()})
+	if s.refuses(err) {
+		return withLess(s, func() (fetched, error) { return s.commits(ctx, of, less...) })
+	}
+	return a, err
+}
+
 // tagObjects returns annotated tags, which lead to a commit that is held.
 func (s *v2) tagObjects(ctx context.Context, tips []plumbing.Hash) (*pack, error) {
 	a, err := s.fetch(ctx, fetchRequest{wants: tips, depth: 1, filter: s.treeless()})
