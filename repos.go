@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/config"
@@ -74,6 +75,7 @@ func (w *wiring) repo(r config.Repo) sync.Repo {
 		URL:      r.URL.String(),
 		Tier:     r.Tier,
 		Interval: r.Interval,
+		Mode:     r.Version.String(),
 		Wait:     w.wait(),
 		Settings: r,
 		Open: func(ctx context.Context, listener sync.Listener) (*sync.Pipeline, error) {
@@ -164,6 +166,7 @@ func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
 		Namespaces:       r.Namespaces,
 		Prune:            r.Prune,
 		PruneLimit:       w.settings.PruneLimit,
+		Rendering:        rendering(r),
 		Suspend:          r.Suspend,
 		Drift:            w.settings.Drift,
 		Resync:           w.settings.Resync,
@@ -172,6 +175,16 @@ func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
 		OnDrift:          listener.Drift,
 		Log:              w.log.With().Str("repo", r.Name).Logger(),
 	})
+}
+
+// rendering is what a repo's entry says of how manifests are made of a revision. A CMD may
+// hold a secret, hence it is hashed.
+func rendering(r config.Repo) prune.Rendering {
+	said := prune.Rendering{"CMD": prune.HashText(r.Command), "YMLDIR": r.YMLDir}
+	if r.Recursive {
+		said["RECURSIVE"] = "on"
+	}
+	return said
 }
 
 // namespaceOf returns where objects of a repo go that name no namespace, and

@@ -145,6 +145,8 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	if reason := s.suspended(p); reason != "" {
 		return errors.New(reason)
 	}
+	s.readRecord(p)
+	plan.consent = s.consented(ctx, &plan)
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {
 		return err
 	}
@@ -168,6 +170,9 @@ func (c *Cluster) deleteAbandoned(ctx context.Context, repo string) error {
 	result := Result{}
 	leaving := s.sortOut(&plan)
 	result.Outcomes = leaving.kept
+	if plan.consent.covers(plan.Revision.Revision, asObjects(leaving.candidates)) {
+		plan.consent.consider(leaving.candidates)
+	}
 	if err := s.deleteInSteps(ctx, &plan, leaving.candidates, &result); err != nil {
 		return err
 	}

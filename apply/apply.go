@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,15 +37,19 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		}
 	}
 	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
+	pruning := &pruning{set: s, plan: &plan, result: &result}
+	if err := pruning.first(ctx); err != nil {
+		return result, err
+	}
 	if err := s.applySteps(ctx, &plan, &result); err != nil {
 		return result, err
 	}
-	pruned, err := s.prune(ctx, &plan, &result)
-	result.Approve = s.approval(plan.Revision.Revision, result)
+	pruned, err := pruning.rest(ctx)
+	result.Approve = s.approval(plan.Revision.Revision, pruning.candidates, result)
 	if err != nil {
 		return result, err
 	}
-	return result, s.record(ctx, &plan, result, pruned)
+	return result, s.record(ctx, pruning, pruned)
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.
@@ -147,10 +152,12 @@ func inStep[T any](ctx context.Context, c *Cluster, step []T, do func(context.Co
 }
 
 // record writes into the parent what the sync came to: the scope shrinks to what
-// is there now. Where the objects came from is recorded only when no prune is held,
-// since a changed source is one of the things that hold it. Whether all was pruned
-// that could be decides for how long an approval lasts.
-func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool) error {
+// is there now. Where the objects came from is recorded only when all that left git was
+// decided over, since a changed source is one of the things that hold a prune; or when a
+// person has approved it. Whether all was pruned that could be decides for how long an
+// approval lasts.
+func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
+	plan, result := p.plan, *p.result
 	ids := append(idsOf(plan.objects), result.remaining()...)
 	for _, held := range plan.held {
 		ids = append(ids, held.ID)
@@ -160,16 +167,24 @@ func (s *Set) record(ctx context.Context, plan *Plan, result Result, pruned bool
 		dataRef:      plan.Revision.Ref,
 		dataSubject:  plan.Revision.Subject,
 		dataTier:     s.options.Tier.String(),
+		dataMode:     plan.Revision.Mode,
 		dataResult:   result.state(),
+		dataTrailer:  "",
+		dataFinished: s.finishedNow(),
 	}
-	if result.PruneHeld == "" {
-		data[dataURL], data[dataSource], data[dataDirectory] = plan.Revision.URL, plan.Revision.Source, plan.Revision.Dir
+	if plan.consent.counts() {
+		data[dataTrailer] = plan.Revision.Revision
+	}
+	if !p.undecided || len(plan.consent.approved) > 0 || plan.parent.data(dataURL) == "" {
+		maps.Copy(data, s.sourceData(plan.Revision))
 	}
 	if pruned {
 		data[dataPruned] = plan.Revision.Revision
+		plan.consent.approved = nil
 	}
-	data[dataFinished] = s.finishedNow()
-	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), memory{data: data, proofs: s.proven(false)})
+	s.forgetGone(plan, result)
+	now := s.memory(plan, data, plan.spent(result, pruned))
+	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), now)
 }
 
 // keepUnknown adds to what a scope is to shrink to those kinds of which nobody knows

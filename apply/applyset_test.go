@@ -32,32 +32,6 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-func TestApprovalTrailer(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		message string
-		want    bool
-	}{
-		"last paragraph":    {"Drop the old shop\n\nWhy.\n\nKubesync-Prune: approved\n", true},
-		"among others":      {"Drop\n\nSigned-off-by: A <a@example>\nkubesync-prune: Approved\n", true},
-		"windows lines":     {"Drop\r\n\r\nKubesync-Prune: approved\r\n", true},
-		"subject only":      {"Kubesync-Prune: approved", false},
-		"not the last":      {"Drop\n\nKubesync-Prune: approved\n\nOn second thought, no.\n", false},
-		"another value":     {"Drop\n\nKubesync-Prune: later\n", false},
-		"quoted in a text":  {"Drop\n\nWithout \"Kubesync-Prune: approved\" nothing goes.\n", false},
-		"empty":             {"", false},
-		"longer key":        {"Drop\n\nNo-Kubesync-Prune: approved\n", false},
-		"several approvals": {"Drop\n\nKubesync-Prune: no\nKubesync-Prune: approved\n", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := hasApprovalTrailer(test.message); got != test.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}
-
 func TestPruneLimit(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

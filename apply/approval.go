@@ -1,68 +1,208 @@
 package apply
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
-// minApprovalPrefix is how many digits of a revision an approval must give.
-const minApprovalPrefix = 7
+// maxNamed is how many objects a command names that approves single ones; of more it
+// gives the hash.
+const maxNamed = 10
 
-// approved tells whether a person has approved what this revision prunes: in its
-// commit message, or by the annotation on the parent. An approval is for one
-// revision, the next needs its own; and for one prune: what leaves the set later
-// without a new revision, because CMD or the configuration says something else, is
-// not what the person had looked at. So the trailer counts until the revision was
-// pruned in full, and then the annotation is taken away.
-func (p Plan) approved() bool {
-	if hasApprovalTrailer(p.Revision.Message) && p.parent.data(dataPruned) != p.Revision.Revision {
-		return true
-	}
-	return approves(p.parent.annotation(approvePruneAnnotation), p.Revision.Revision)
+// consent is what a person has approved of what a revision deletes, as far as it is known
+// when the revision is planned.
+type consent struct {
+	trailer   bool   // the commit's message has the trailer
+	void      string // why that does not count; empty if it does
+	given     prune.Approval
+	malformed error        // why the annotation cannot be read
+	approved  prune.Record // what was approved and is not gone; nil if nothing was
 }
 
-// approves tells whether an annotation's value names a revision, in full or abbreviated.
-func approves(given, revision string) bool {
-	return given != "" && given == revision || len(given) >= minApprovalPrefix && strings.HasPrefix(revision, given)
+// consented reads what was approved for the plan's revision, and asks for its ancestors if
+// its commit has the trailer.
+func (s *Set) consented(ctx context.Context, plan *Plan) consent {
+	c := consent{trailer: prune.HasTrailer(plan.Revision.Message)}
+	c.given, c.malformed = prune.ParseApproval(plan.parent.annotation(approvePruneAnnotation))
+	if plan.parent.data(dataApproved) == plan.Revision.Revision {
+		c.approved = prune.Decode(plan.parent.binary(binaryApproved))
+	}
+	if !c.trailer {
+		return c
+	}
+	step := plan.step()
+	unproven := map[string]string{}
+	for _, ancestor := range step.Ancestors() {
+		unproven[ancestor] = plan.Revision.unproven(ctx, ancestor)
+	}
+	c.void = step.Void(unproven)
+	return c
 }
 
-// hasApprovalTrailer looks for "Kubesync-Prune: approved" in the last paragraph
-// of a commit message, where git keeps trailers.
-func hasApprovalTrailer(message string) bool {
-	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
-	if len(paragraphs) < 2 {
-		return false // a lone subject line has no trailers
+// step is the way from what was applied before to the plan's revision.
+func (p Plan) step() prune.Step {
+	return prune.Step{
+		Revision:   p.Revision.Revision,
+		Mode:       p.Revision.Mode,
+		Applied:    p.parent.data(dataRevision),
+		AppliedBy:  p.parent.data(dataMode),
+		Pruned:     p.parent.data(dataPruned),
+		Counted:    p.parent.data(dataTrailer),
+		UsedBefore: splitList(p.parent.data(dataUsed)),
 	}
-	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
-		key, value, found := strings.Cut(line, ":")
-		if found && strings.EqualFold(strings.TrimSpace(key), "Kubesync-Prune") && strings.EqualFold(strings.TrimSpace(value), "approved") {
-			return true
+}
+
+// unproven returns why a revision is not known to be an ancestor of this one, "" if it is.
+func (r SetRevision) unproven(ctx context.Context, ancestor string) string {
+	if r.Descends == nil {
+		return fmt.Sprintf("whether it descends from %s, applied before, cannot be known", shorten(ancestor))
+	}
+	descends, err := r.Descends(ctx, ancestor)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("whether it descends from %s, applied before, could not be found out: %v", shorten(ancestor), err)
+	case !descends:
+		return fmt.Sprintf("it does not descend from %s, applied before: a rollback, another branch or a forced push", shorten(ancestor))
+	}
+	return ""
+}
+
+// shorten returns a revision as people write it.
+func shorten(revision string) string { return revision[:min(len(revision), 7)] }
+
+// counts reports whether the commit's trailer approves what the revision deletes.
+func (c consent) counts() bool { return c.trailer && c.void == "" }
+
+// covers reports whether a person has approved the deletion of all of the objects, and of
+// no others.
+func (c consent) covers(revision string, going []prune.Object) bool {
+	return c.counts() || c.given.Covers(revision, going) == nil
+}
+
+// allows reports whether a person has approved the deletion of one object.
+func (p Plan) allows(m member) bool {
+	return p.consent.approved.Has(m.UID) || p.consent.given.NamesOne(p.Revision.Revision, m.ID.String())
+}
+
+// objections says, for a person, why what was approved does not count for these objects.
+func (c consent) objections(revision string, going []prune.Object) []string {
+	var texts []string
+	if c.trailer && c.void != "" {
+		texts = append(texts, "the trailer of its commit does not count: "+c.void)
+	}
+	switch err := c.given.Covers(revision, going); {
+	case c.malformed != nil:
+		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", approvePruneAnnotation, c.malformed))
+	case c.given.Revision != "" && err != nil:
+		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", approvePruneAnnotation, err))
+	}
+	return texts
+}
+
+// consider takes members for approved.
+func (c *consent) consider(members []member) {
+	if c.approved == nil {
+		c.approved = prune.Record{}
+	}
+	for _, m := range members {
+		c.approved.Add(m.UID)
+	}
+}
+
+// approve has the members deleted that go, since a person has approved that, and
+// records them first: an approval counts once, for these objects and no others, also
+// where their deletion takes several syncs.
+func (s *Set) approve(ctx context.Context, plan *Plan, going []member) error {
+	plan.consent.consider(going)
+	data := map[string]string{dataApproved: plan.Revision.Revision}
+	if plan.consent.counts() {
+		data[dataUsed] = strings.Join(prune.Use(splitList(plan.parent.data(dataUsed)), plan.Revision.Revision), ",")
+	}
+	all := func(given prune.Approval) prune.Approval {
+		if !given.For(plan.Revision.Revision) {
+			return given
+		}
+		return given.Spent(true, nil)
+	}
+	err := s.saveParent(ctx, plan, plan.scope(), s.memory(plan, data, all))
+	if err != nil {
+		return fmt.Errorf("record what was approved: %w", err)
+	}
+	return nil
+}
+
+// spent is what is left of the annotation after the deletions of a sync.
+func (p Plan) spent(result Result, pruned bool) func(prune.Approval) prune.Approval {
+	gone := map[string]bool{}
+	for _, o := range result.Outcomes {
+		if o.Action == Pruned {
+			gone[o.ID.String()] = true
 		}
 	}
-	return false
-}
-
-// howToApprove says what releases a held prune.
-func (s *Set) howToApprove(revision string) string {
-	return fmt.Sprintf("to approve it: %s, or the trailer \"Kubesync-Prune: approved\" in the commit's message", s.approvalCommand(revision))
-}
-
-// approvalCommand approves what a revision prunes.
-func (s *Set) approvalCommand(revision string) string {
-	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s --overwrite %s=%s",
-		s.cluster.options.OwnNamespace, s.parentName, approvePruneAnnotation, revision)
-}
-
-// approval returns the command that releases what a result says is waiting for
-// approval, "" if nothing is.
-func (s *Set) approval(revision string, result Result) string {
-	asks := s.howToApprove(revision)
-	waits := strings.Contains(result.PruneHeld, asks) || slices.ContainsFunc(result.Outcomes, func(o Outcome) bool {
-		return o.Action == Blocked && strings.Contains(o.Reason, asks)
-	})
-	if !waits {
-		return ""
+	return func(given prune.Approval) prune.Approval {
+		switch {
+		case !given.For(p.Revision.Revision):
+			return given
+		case pruned:
+			return prune.Approval{}
+		}
+		return given.Spent(false, gone)
 	}
-	return s.approvalCommand(revision)
+}
+
+// asObjects returns the members as approvals know them.
+func asObjects(members []member) []prune.Object {
+	objects := make([]prune.Object, len(members))
+	for i, m := range members {
+		objects[i] = prune.Object{UID: m.UID, Name: m.ID.String()}
+	}
+	return objects
+}
+
+// howToApprove says what releases a deletion, given the items of an approval.
+func (s *Set) howToApprove(revision string, items ...string) string {
+	return fmt.Sprintf("to approve it: %s, or the trailer \"Kubesync-Prune: approved\" in the message of the next commit", s.approvalCommand(revision, items...))
+}
+
+// approvalCommand approves what a revision deletes.
+func (s *Set) approvalCommand(revision string, items ...string) string {
+	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s --overwrite %s=%s",
+		s.cluster.options.OwnNamespace, s.parentName, approvePruneAnnotation, strings.Join(append([]string{revision}, items...), ","))
+}
+
+// approval returns the command that releases what waits for approval after a prune, ""
+// if nothing does. The candidates are what the prune began with.
+func (s *Set) approval(revision string, candidates []member, result Result) string {
+	becameOf := map[ID]Outcome{}
+	for _, o := range result.Outcomes {
+		if o.Origin.File == "" {
+			becameOf[o.ID] = o
+		}
+	}
+	var names []string
+	var left []member
+	for _, o := range result.Outcomes {
+		if o.Action == Failed && o.NeedsApproval {
+			names = append(names, o.ID.String()) // is to be created again
+		}
+	}
+	for _, m := range candidates {
+		o := becameOf[m.ID]
+		if o.Action == Blocked && !s.isDeleting(m) {
+			left = append(left, m)
+		}
+		if o.NeedsApproval {
+			names = append(names, m.ID.String())
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case result.PruneHeld != "" || len(names) > maxNamed:
+		return s.approvalCommand(revision, prune.Hash(asObjects(left)))
+	}
+	return s.approvalCommand(revision, names...)
 }

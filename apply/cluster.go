@@ -54,6 +54,8 @@ type Cluster struct {
 	watching, limitedWatching *client
 	watchingTyped             kubernetes.Interface
 
+	search search
+
 	mu        sync.Mutex // guards what follows
 	seen      *watched   // nil while the cluster is not being watched
 	kinds     *kinds

@@ -202,7 +202,7 @@ func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
 	if !found {
 		return errNotServed
 	}
-	answer, _, err := s.applyOne(ctx, served, o)
+	answer, _, err := s.applyOne(ctx, nil, served, o)
 	if err != nil {
 		return s.judge(o, served, err)
 	}

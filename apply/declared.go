@@ -172,6 +172,7 @@ func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
 	s.mu.Lock()
 	// An event may have told of a Job's end before this answer, which was given earlier.
 	ended := d.finished && d.uid == m.UID && d.sent == o.content
+	s.recordAnswer(d.uid, m.UID)
 	d.sent, d.uid, d.entry, d.drift, d.before = o.content, m.UID, m.Entry, nil, nil
 	d.finished, d.proof = m.Finished || ended, newProof(m.ID, m.UID, o.content, m.Entry)
 	s.mu.Unlock()

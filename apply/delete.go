@@ -8,6 +8,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
 // deleteTries bounds how often a deletion starts over because its object changed.
@@ -56,14 +58,14 @@ func inReverse(members []member) [][]member {
 
 // deleteGuarded deletes one object unless that would destroy data unapproved.
 func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline time.Time) Outcome {
-	reason, err := guard.check(ctx, m)
+	is, err := guard.check(ctx, m)
 	if err != nil {
 		return failed(Outcome{ID: m.ID}, fmt.Errorf("what it still holds could not be found out: %w", err))
 	}
-	if reason != "" {
-		return blocked(m, reason)
+	if is.reason != "" {
+		return is.outcome(m)
 	}
-	return s.deleteObserved(ctx, m, deadline)
+	return s.deleteObserved(ctx, guard.plan, m, deadline)
 }
 
 // deleteObserved deletes the very object and version that it has just looked at, and
@@ -72,7 +74,7 @@ func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline
 // the proof is the object itself, label and entry, and the preconditions hold the API
 // server to it. An object that changes meanwhile (a workload's status does all the
 // time) is looked at again, and needs the same proof again.
-func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) Outcome {
+func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m member, deadline time.Time) Outcome {
 	for range deleteTries {
 		live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
@@ -84,7 +86,7 @@ func (s *Set) deleteObserved(ctx context.Context, m member, deadline time.Time) 
 			return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it before it is deleted: %w", err))
 		}
 		now := newMember(m.ID.GroupKind(), m.GVR, live)
-		if now.ID != m.ID || now.UID != m.UID || now.Set != s.id || !now.Applied || s.keeps(now) != "" {
+		if now.ID != m.ID || now.UID != m.UID || s.verdict(plan, now) != prune.Own || s.keeps(now) != "" {
 			return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
 		}
 		deleted, reason, err := s.deleteVersion(ctx, now)
@@ -153,6 +155,13 @@ func (s *Set) observeGone(ctx context.Context, m member, deadline time.Time) Out
 	defer s.mu.Unlock()
 	delete(s.deleting, m.ID)
 	return Outcome{ID: m.ID, Action: Pruned}
+}
+
+// isDeleting reports whether the deletion of a member was begun and not yet observed to end.
+func (s *Set) isDeleting(m member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deleting[m.ID].UID == m.UID
 }
 
 // remember notes a deletion that was begun and not yet observed to end.

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
 // DryRun tells what Apply would do, and does none of it: every object is sent as
@@ -142,22 +144,22 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) error {
 	leaving := s.sortOut(plan)
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
-	if s.hold(plan, leaving.candidates, result) {
-		return nil
-	}
-	guard, err := s.newGuard(ctx, plan, leaving.candidates)
+	decided := s.decide(plan, leaving.candidates, *result, func(*prune.Hold) {})
+	s.noteHeld(plan, decided.going, result)
+	plan.consent.consider(decided.approved)
+	guard, err := s.newGuard(ctx, plan, decided.members)
 	if err != nil {
 		return err
 	}
-	for _, members := range inReverse(leaving.candidates) {
+	for _, members := range inReverse(decided.members) {
 		for _, m := range members {
 			outcome := Outcome{ID: m.ID, Action: Pruned}
-			reason, err := guard.check(ctx, m)
+			is, err := guard.check(ctx, m)
 			switch {
 			case err != nil:
 				return fmt.Errorf("%s: find out what it still holds: %w", m.ID, err)
-			case reason != "":
-				outcome = blocked(m, reason)
+			case is.reason != "":
+				outcome = is.outcome(m)
 			default:
 				guard.going[m.UID] = true
 			}

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
 // guardNames is how many of the objects in the way a reason names.
@@ -24,10 +26,11 @@ const unservedWait = 5 * time.Second
 // Namespace. Approval lets the deletion pass, but never that of a Namespace with
 // objects in it that git still declares or that a person has exempted.
 type guard struct {
-	set      *Set
-	plan     *Plan
-	kinds    *kinds // no older than the prune: a kind it lacks would be overlooked
-	approved bool
+	set   *Set
+	plan  *Plan
+	kinds *kinds // no older than the prune: a kind it lacks would be overlooked
+	// recreates says that the object is declared, and is to be created again at once.
+	recreates bool
 	// going are objects that count as gone although they are still there: what a
 	// dry run would have deleted by then. What a real prune deletes is gone.
 	going map[types.UID]bool
@@ -36,7 +39,7 @@ type guard struct {
 // newGuard takes a fresh look at what the API server serves if what leaves can
 // hold objects of kinds that no manifest of ours names.
 func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []member) (guard, error) {
-	g := guard{set: s, plan: plan, kinds: plan.kinds, approved: plan.approved(), going: map[types.UID]bool{}}
+	g := guard{set: s, plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
 	if !slices.ContainsFunc(candidates, func(m member) bool { return stepOf(m.ID.GroupKind()) == stepFoundations }) {
 		return g, nil
 	}
@@ -47,67 +50,128 @@ func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []member) (gu
 	return g, nil
 }
 
-// check returns why an object may not be deleted yet, "" if it may.
-func (g guard) check(ctx context.Context, m member) (string, error) {
-	switch m.ID.GroupKind() {
-	case schema.GroupKind{Kind: "PersistentVolume"}, schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		if g.approved {
-			return "", nil
-		}
-		return g.waits(fmt.Sprintf("deleting a %s can destroy its data", m.ID.Kind)), nil
-	case crdKind:
+// dataRisk says why an object may not be deleted for the data that would go with it; the zero
+// value that it may.
+type dataRisk struct {
+	reason     string
+	approvable bool // a person's approval lets it go
+}
+
+// outcome is that of an object that may not be deleted.
+func (r dataRisk) outcome(m member) Outcome {
+	if r.approvable {
+		return needsApproval(m, r.reason)
+	}
+	return blocked(m, r.reason)
+}
+
+// check decides whether an object may be deleted as far as data is concerned.
+func (g guard) check(ctx context.Context, m member) (dataRisk, error) {
+	gk := m.ID.GroupKind()
+	if g.approved(m) && gk != namespaceKind {
+		return dataRisk{}, nil
+	}
+	switch {
+	case holdsData(gk):
+		return g.waits(m, fmt.Sprintf("deleting a %s can destroy its data", m.ID.Kind)), nil
+	case gk == statefulSetKind:
+		return g.checkStatefulSet(ctx, m)
+	case gk == crdKind:
 		return g.checkCRD(ctx, m)
-	case namespaceKind:
+	case gk == namespaceKind:
 		return g.checkNamespace(ctx, m)
 	}
-	return "", nil
+	return dataRisk{}, nil
+}
+
+// holdsData reports whether objects of a kind are data, or stand for it.
+func holdsData(gk schema.GroupKind) bool {
+	switch gk {
+	case schema.GroupKind{Kind: "PersistentVolume"}, claimKind,
+		schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"},
+		schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"},
+		schema.GroupKind{Group: "groupsnapshot.storage.k8s.io", Kind: "VolumeGroupSnapshot"},
+		schema.GroupKind{Group: "groupsnapshot.storage.k8s.io", Kind: "VolumeGroupSnapshotContent"}:
+		return true
+	}
+	return false
+}
+
+var (
+	claimKind       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+)
+
+// approved reports whether a person has approved the deletion of an object. For one that
+// is declared, the trailer of the commit that changes it is an approval, too.
+func (g guard) approved(m member) bool {
+	return g.plan.allows(m) || g.recreates && g.plan.consent.counts()
 }
 
 // waits adds to a reason what releases it.
-func (g guard) waits(reason string) string {
+func (g guard) waits(m member, reason string) dataRisk {
 	revision := g.plan.Revision.Revision
-	return fmt.Sprintf("%s; waits for approval of revision %s; %s", reason, revision, g.set.howToApprove(revision))
+	text := fmt.Sprintf("%s; waits for approval of revision %s", reason, revision)
+	for _, objection := range g.plan.consent.objections(revision, asObjects([]member{m})) {
+		text += "; " + objection
+	}
+	return dataRisk{reason: text + "; " + g.set.howToApprove(revision, m.ID.String()), approvable: true}
+}
+
+// checkStatefulSet holds a StatefulSet that takes its claims along: with
+// persistentVolumeClaimRetentionPolicy.whenDeleted: Delete (KEP-1847) they are deleted
+// with it, and the data in them.
+func (g guard) checkStatefulSet(ctx context.Context, m member) (dataRisk, error) {
+	live, err := g.set.client.get(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+	switch {
+	case doesNotExist(err):
+		return dataRisk{}, nil // which is looked at again when it is deleted
+	case err != nil:
+		return dataRisk{}, fmt.Errorf("read the StatefulSet: %w", err)
+	}
+	policy, _ := mapAt(live.Object, "spec", "persistentVolumeClaimRetentionPolicy")["whenDeleted"].(string)
+	if policy != "Delete" || len(mapsAt(live.Object, "spec", "volumeClaimTemplates")) == 0 {
+		return dataRisk{}, nil
+	}
+	return g.waits(m, "its PersistentVolumeClaims, and the data in them, are deleted with it (persistentVolumeClaimRetentionPolicy.whenDeleted: Delete)"), nil
 }
 
 // checkCRD holds a CRD whose objects are still there: they would all go with it.
-func (g guard) checkCRD(ctx context.Context, m member) (string, error) {
-	if g.approved {
-		return "", nil
-	}
+func (g guard) checkCRD(ctx context.Context, m member) (dataRisk, error) {
 	crd, err := g.set.cluster.own.get(ctx, m.GVR, "", m.ID.Name)
 	if err != nil {
-		return "", fmt.Errorf("read the CRD: %w", err)
+		return dataRisk{}, fmt.Errorf("read the CRD: %w", err)
 	}
 	for _, gvk := range definedKinds(crd) {
 		served, found := g.kinds.served[gvk]
 		if !found {
 			continue
 		}
-		in := &contents{}
+		var in []string
 		err := g.set.cluster.own.listMetadata(ctx, served.GVR, "", "", func(meta *metav1.PartialObjectMetadata) {
 			if !g.going[meta.UID] {
-				in.add(newMember(gvk.GroupKind(), served.GVR, meta).ID)
+				in = append(in, newMember(gvk.GroupKind(), served.GVR, meta).ID.String())
 			}
 		})
 		if err != nil {
-			return "", err
+			return dataRisk{}, err
 		}
-		if in.total > 0 {
-			return g.waits("it still has " + in.String()), nil
+		if len(in) > 0 {
+			return g.waits(m, "it still has "+listed(in)), nil
 		}
-		return "", nil // every version lists the same objects
+		return dataRisk{}, nil // every version lists the same objects
 	}
-	return "", nil
+	return dataRisk{}, nil
 }
 
 // checkNamespace holds a Namespace that has anything in it which does not go in
 // the same sync. It asks for every kind that can be listed and deleted; a kind
 // that cannot be looked at counts as one that has objects.
-func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
+func (g guard) checkNamespace(ctx context.Context, m member) (dataRisk, error) {
 	if err := g.kinds.allUnreachable(); err != nil {
-		return fmt.Sprintf("what it still holds could not be found out: %v", err), nil
+		return dataRisk{reason: fmt.Sprintf("what it still holds could not be found out: %v", err)}, nil
 	}
-	foreign, ours := &contents{}, &contents{}
+	var all []prune.Content
 	for gk, gvk := range g.kinds.preferred {
 		served := g.kinds.served[gvk]
 		if !served.Namespaced || !served.Listable {
@@ -115,26 +179,36 @@ func (g guard) checkNamespace(ctx context.Context, m member) (string, error) {
 		}
 		held, err := g.holds(ctx, gvk, served, m.ID.Name)
 		if err != nil {
-			return "", err
+			return dataRisk{}, err
 		}
 		for i := range held {
-			found := newMember(gk, served.GVR, &held[i])
-			switch {
-			case g.going[found.UID], found.Owned, comesWithNamespace(found, &held[i]):
-			case found.Set == g.set.id && found.Applied:
-				ours.add(found.ID)
-			default:
-				foreign.add(found.ID)
-			}
+			all = append(all, g.content(newMember(gk, served.GVR, &held[i]), &held[i]))
 		}
 	}
+	own, foreign := prune.Contents(all)
 	switch {
-	case ours.total > 0:
-		return fmt.Sprintf("it still holds %s that git declares, or that may not be pruned", ours), nil
-	case foreign.total > 0 && !g.approved:
-		return g.waits(fmt.Sprintf("it still holds %s not from this repo", foreign)), nil
+	case len(own) > 0:
+		return dataRisk{reason: fmt.Sprintf("it still holds %s that git declares, or that may not be pruned", listed(own))}, nil
+	case len(foreign) > 0 && !g.approved(m):
+		return g.waits(m, fmt.Sprintf("it still holds %s not from this repo", listed(foreign))), nil
 	}
-	return "", nil
+	return dataRisk{}, nil
+}
+
+// content is what the decision over a Namespace needs of an object in it.
+func (g guard) content(m member, live metav1.Object) prune.Content {
+	c := prune.Content{
+		UID: m.UID, Name: m.ID.String(), Claim: m.ID.GroupKind() == claimKind,
+		Own:   m.Set == g.set.id && m.Applied && g.set.isRecorded(m),
+		Usual: comesWithNamespace(m, live),
+		Going: g.going[m.UID],
+	}
+	for _, owner := range live.GetOwnerReferences() {
+		gvk := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
+		served, known := g.kinds.lookup(gvk.GroupKind())
+		c.Owners = append(c.Owners, prune.Owner{UID: owner.UID, Inside: known && served.Namespaced && served.Listable})
+	}
+	return c
 }
 
 // holds lists the objects of one kind in a Namespace. A kind that is not there has none
@@ -179,24 +253,11 @@ func comesWithNamespace(m member, live metav1.Object) bool {
 	return false
 }
 
-// contents counts objects and keeps some of their names.
-type contents struct {
-	total int
-	names []string
-}
-
-// add counts one object.
-func (c *contents) add(id ID) {
-	c.total++
-	if len(c.names) < guardNames {
-		c.names = append(c.names, id.String())
-	}
-}
-
-// String says how many objects there are and names some.
-func (c *contents) String() string {
-	text := fmt.Sprintf("%s (%s", countObjects(c.total), strings.Join(c.names, ", "))
-	if c.total > len(c.names) {
+// listed says how many objects there are and names some, in order.
+func listed(names []string) string {
+	slices.Sort(names)
+	text := fmt.Sprintf("%s (%s", prune.CountObjects(len(names)), strings.Join(names[:min(len(names), guardNames)], ", "))
+	if len(names) > guardNames {
 		text += ", …"
 	}
 	return text + ")"

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,6 +94,12 @@ func (r *repo) plan(documents ...string) (apply.Plan, error) {
 	}
 	if revision.Source == "" {
 		revision.Source = "root"
+	}
+	if revision.Mode == "" {
+		revision.Mode = "branch:master"
+	}
+	if revision.Descends == nil { // one commit after the other
+		revision.Descends = func(_ context.Context, ancestor string) (bool, error) { return ancestor < revision.Revision, nil }
 	}
 	files := fstest.MapFS{}
 	for i, document := range documents {

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
 // parentTooling marks our parents, so that other tools refuse to touch them (KEP-3659).
@@ -34,15 +36,25 @@ const (
 	dataSubject   = "subject" // of the commit
 	dataWritten   = "written" // when the parent was written last, RFC 3339
 	dataResult    = "result"
-	dataPruned    = "pruned"   // the last revision of which nothing was left to prune
-	dataFinished  = "finished" // the Jobs that have ended, with their content
-	binaryProofs  = "proofs"   // what is known to be as it was sent; see proof.go
+	dataPruned    = "pruned"    // the last revision of which nothing was left to prune
+	dataFinished  = "finished"  // the Jobs that have ended, with their content
+	dataMode      = "mode"      // that selected the revision, as VERSION_MODE has it
+	dataRendering = "rendering" // what decides over the manifests besides the revision, JSON; see source.go
+	dataTrailer   = "trailer"   // the last revision whose trailer was found to count
+	dataUsed      = "used"      // the revisions whose trailers were used, the last 100
+	dataApproved  = "approval"  // the revision that binaryApproved is for
+
+	binaryProofs   = "proofs"   // what is known to be as it was sent; see proof.go
+	binaryMembers  = "members"  // the UIDs that the answers to our writes named; see record.go
+	binaryApproved = "approved" // of these, what a person has approved to be deleted
 )
 
 // memory is what a parent is to remember.
 type memory struct {
-	data   map[string]string // "" takes a key away
-	proofs []byte
+	data     map[string]string // "" takes a key away
+	binaries map[string][]byte // all of them; none of nothing
+	// spend takes what was used up out of an approval; nil for nothing.
+	spend func(prune.Approval) prune.Approval
 }
 
 // parent is the ConfigMap that remembers a set across restarts: where its
@@ -104,12 +116,12 @@ func (p parent) data(key string) string {
 	return p.live.Data[key]
 }
 
-// proofs returns the proofs that the parent records.
-func (p parent) proofs() []byte {
+// binary returns one value of the parent's binary data, nil if there is none.
+func (p parent) binary(key string) []byte {
 	if p.live == nil {
 		return nil
 	}
-	return p.live.BinaryData[binaryProofs]
+	return p.live.BinaryData[key]
 }
 
 // annotation returns one of the parent's annotations, "" if there is none.
@@ -156,10 +168,13 @@ func scopeOf(ids []ID) scope {
 // what is about to change. It comes before the first write, so that a crash at any
 // moment leaves nothing the parent does not name, and no proof that is wrong.
 func (s *Set) widen(ctx context.Context, plan *Plan) error {
-	return s.saveParent(ctx, plan, plan.scope(), memory{
-		data:   map[string]string{dataWriter: s.cluster.options.Writer},
-		proofs: s.proven(true),
-	})
+	data := map[string]string{dataWriter: s.cluster.options.Writer}
+	if plan.parent.data(dataTrailer) != plan.Revision.Revision {
+		data[dataTrailer] = "" // it was for a step that ends here
+	}
+	now := s.memory(plan, data, nil)
+	now.binaries[binaryProofs] = s.proven(true, proofsBeside(now.binaries))
+	return s.saveParent(ctx, plan, plan.scope(), now)
 }
 
 // saveParent writes the plan's parent with a scope and what to remember, unless
@@ -204,18 +219,15 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 		groupKindsAnnotation:           formatGroupKinds(is.kinds),
 		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
 	})
-	if approves(next.Annotations[approvePruneAnnotation], now.data[dataPruned]) {
-		delete(next.Annotations, approvePruneAnnotation) // it is used up
-	}
+	spend(next.Annotations, now.spend)
 	// That was said of an abandoned set. Kept, it would delete this one as soon as the
 	// repo is missing in the configuration by mistake.
 	_, asked := next.Annotations[deleteAnnotation]
 	delete(next.Annotations, deleteAnnotation)
 	setAll(&next.Data, now.data)
 	maps.DeleteFunc(next.Data, func(_, value string) bool { return value == "" })
-	if next.BinaryData = map[string][]byte{binaryProofs: now.proofs}; len(now.proofs) == 0 {
-		next.BinaryData = nil
-	}
+	next.BinaryData = maps.Clone(now.binaries)
+	maps.DeleteFunc(next.BinaryData, func(_ string, value []byte) bool { return len(value) == 0 })
 	s.noteParent(next) // before it can be seen
 	var saved *corev1.ConfigMap
 	var err error
@@ -241,6 +253,23 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	}
 	s.cluster.keepParent(saved)
 	return parent{live: saved}, nil
+}
+
+// spend takes what was used up out of the approval on a parent; what cannot be read stays.
+func spend(annotations map[string]string, what func(prune.Approval) prune.Approval) {
+	text, given := annotations[approvePruneAnnotation]
+	approval, err := prune.ParseApproval(text)
+	if what == nil || !given || err != nil {
+		return
+	}
+	left := what(approval)
+	switch {
+	case left.String() == approval.String():
+	case left.String() == "":
+		delete(annotations, approvePruneAnnotation)
+	default:
+		annotations[approvePruneAnnotation] = left.String()
+	}
 }
 
 // sameParent tells whether two parents say the same.

@@ -22,7 +22,12 @@ type SetRevision struct {
 	URL      string    // the repo, without credentials
 	Source   string    // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
 	Dir      string    // the directory they were read from
+	Built    string    // what made manifests of it: kustomize, or nothing
+	Mode     string    // what selects revisions, as VERSION_MODE has it
 	Polled   time.Time // when the repo was asked for it
+	// Descends reports whether the revision's commit has another one among its ancestors.
+	// An error says why that cannot be known; nil stands for never.
+	Descends func(ctx context.Context, ancestor string) (bool, error)
 }
 
 // Plan is what a sync is going to do: everything that was found out without
@@ -41,7 +46,9 @@ type Plan struct {
 	unseen   unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
 	leaving  []member                   // this set's members that are declared no more
-	had      int                        // how many live objects the set had when it was planned
+	found    []ID                       // members that were found without a parent to name them
+	had      int                        // how many live objects on the set's record there were when it was planned
+	consent  consent                    // what a person has approved
 	taken    map[ID]string              // what another repo of this daemon declares already
 
 	strangers *strangers // who owns what is another's, as far as that was looked up
@@ -70,16 +77,18 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
+	s.readRecord(plan.parent)
+	if err := s.lookForMembers(ctx, &plan); err != nil {
+		return Plan{}, err
+	}
+	plan.consent = s.consented(ctx, &plan)
 	plan.declared = declaredBy(checked)
 	if err := s.survey(ctx, &plan); err != nil {
 		return Plan{}, err
 	}
+	s.warnOfFound(&plan)
 	plan.parkBlind()
-	for _, m := range plan.members {
-		if m.Set == s.id {
-			plan.had++
-		}
-	}
+	plan.had = s.recordedOf(plan)
 	s.claim(&plan)
 	return plan, nil
 }
@@ -211,7 +220,7 @@ func (p Plan) leftUnknown() []schema.GroupKind {
 
 // scope is where the set has or is to have objects.
 func (p Plan) scope() scope {
-	in := scopeOf(idsOf(p.objects))
+	in := scopeOf(append(idsOf(p.objects), p.found...))
 	maps.Copy(in.kinds, p.parent.kinds())
 	for _, ns := range p.parent.namespaces() {
 		in.namespaces[ns] = true
@@ -248,6 +257,17 @@ func (s *Set) leaving(plan Plan) []member {
 	}
 	slices.SortFunc(found, func(a, b member) int { return compareIDs(a.ID, b.ID) })
 	return found
+}
+
+// recordedOf counts the live objects that are on the set's record: what merely carries
+// its label must not make a prune look small.
+func (s *Set) recordedOf(plan Plan) (count int) {
+	for _, m := range plan.members {
+		if m.Set == s.id && s.isRecorded(m) {
+			count++
+		}
+	}
+	return count
 }
 
 // skippedWarnings words what was left out because it is no Kubernetes object.

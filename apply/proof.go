@@ -25,8 +25,9 @@ import (
 // second content to one, few enough that 20,000 objects take a third of a ConfigMap.
 const proofSize = 12
 
-// maxProofs is how many fit into the parent, beside everything else in it.
-const maxProofs = 40_000
+// proofRoom is how many bytes of a parent's 1 MiB the proofs and what is recorded beside
+// them may take. Where it does not suffice, proofs are left out: that costs writes.
+const proofRoom = 900_000
 
 type proof [proofSize]byte
 
@@ -69,14 +70,16 @@ func (s *Set) prove(d *declared, o Object, plan *Plan) {
 		}
 		return
 	}
-	if p := newProof(id, live.UID, o.content, live.Entry); live.Set == s.id && live.Applied && s.proofs[p] {
+	// What is not recorded as ours is sent, so that the answer puts it on the record.
+	if p := newProof(id, live.UID, o.content, live.Entry); live.Set == s.id && live.Applied && s.proofs[p] && s.recorded.Has(live.UID) {
 		d.sent, d.uid, d.entry, d.finished, d.proof = o.content, live.UID, live.Entry, live.Finished, p
 	}
 }
 
 // proven returns what the record is to hold: the proofs of everything that was sent
-// or, ahead of a sync, only of what it will not send with other content.
-func (s *Set) proven(ahead bool) []byte {
+// or, ahead of a sync, only of what it will not send with other content; no more than
+// there is room for.
+func (s *Set) proven(ahead bool, room int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sorted := make([]proof, 0, len(s.objects))
@@ -86,7 +89,7 @@ func (s *Set) proven(ahead bool) []byte {
 		}
 	}
 	slices.SortFunc(sorted, func(a, b proof) int { return bytes.Compare(a[:], b[:]) })
-	sorted = sorted[:min(len(sorted), maxProofs)]
+	sorted = sorted[:min(len(sorted), room/proofSize)]
 	recorded := make([]byte, 0, len(sorted)*proofSize)
 	for _, one := range sorted {
 		recorded = append(recorded, one[:]...)
@@ -98,7 +101,7 @@ func (s *Set) proven(ahead bool) []byte {
 // for the first time. It is good for that moment only: from then on this process
 // writes. The caller holds mu.
 func (s *Set) recall(from parent) {
-	s.proofs, s.ended = readProofs(from.proofs()), finished{}
+	s.proofs, s.ended = readProofs(from.binary(binaryProofs)), finished{}
 	if text := from.data(dataFinished); text != "" {
 		if err := json.Unmarshal([]byte(text), &s.ended); err != nil {
 			s.ended = finished{} // somebody edited it

@@ -24,7 +24,7 @@ func declaredSet(n int) *Set {
 func TestProofsAreRecalled(t *testing.T) {
 	t.Parallel()
 	s := declaredSet(100)
-	recorded := s.proven(false)
+	recorded := s.proven(false, proofRoom)
 	if len(recorded) != 100*proofSize {
 		t.Fatalf("%d bytes are recorded", len(recorded))
 	}
@@ -54,7 +54,7 @@ func TestProofsAheadOfAWrite(t *testing.T) {
 	s := declaredSet(3)
 	changing := s.objects[ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
 	changing.object.content = digestOf([]byte("new"))
-	ahead := readProofs(s.proven(true))
+	ahead := readProofs(s.proven(true, proofRoom))
 	if len(ahead) != 2 || ahead[changing.proof] {
 		t.Errorf("%d proofs ahead of the write, among them that of what changes: %v", len(ahead), ahead[changing.proof])
 	}

@@ -5,54 +5,192 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/prune"
 )
 
-// prune deletes what left git, and observes it gone. Everything it deletes has
-// proof: our label, our own entry in managedFields, no set of this daemon that
-// declares it, and a revision that was fetched, transformed, loaded and checked
-// without error (else there would be no plan). What needs approval and has none
-// stays, with the reason in its outcome. It returns whether nothing is left that
-// could be pruned.
-func (s *Set) prune(ctx context.Context, plan *Plan, result *Result) (all bool, err error) {
-	result.Outcomes = append(result.Outcomes, s.goneSince(plan)...)
-	if result.Waits, err = s.settleOthers(ctx, plan); err != nil {
+// pruning deletes what left git, and observes it gone. Everything it deletes has proof:
+// our label, our own entry in managedFields, its UID on the set's record, no set of this
+// daemon that declares it, and a revision that was fetched, transformed, loaded and
+// checked without error (else there would be no plan). What needs approval and has none
+// stays, with the reason in its outcome.
+type pruning struct {
+	set    *Set
+	plan   *Plan
+	result *Result
+
+	candidates []member // that were found last, whatever became of them
+	undecided  bool     // something that left git waits for what no one has decided yet
+}
+
+// first deletes those webhook configurations and APIServices that left git, before
+// anything is applied: one that is broken could fail every write, and the failure would
+// keep it from being deleted. They hold no data. All else that a deletion needs they
+// need, too.
+func (p *pruning) first(ctx context.Context) error {
+	if !slices.ContainsFunc(p.plan.leaving, func(m member) bool { return inTheWay(m.ID.GroupKind()) }) {
+		return nil
+	}
+	waits, err := p.set.settleOthers(ctx, p.plan)
+	if err != nil || waits != "" {
+		return err // they are looked at again after applying
+	}
+	going, err := p.release(ctx, p.set.sortOut(p.plan), func(h *prune.Hold) { h.Failed, h.Waiting, h.Unseen = 0, 0, nil })
+	if err != nil {
+		return err
+	}
+	var now []member
+	for _, m := range going.members {
+		if inTheWay(m.ID.GroupKind()) {
+			now = append(now, m)
+		}
+	}
+	if len(now) == 0 {
+		return nil
+	}
+	err = p.set.deleteInSteps(ctx, p.plan, now, p.result)
+	// What could not be deleted yet is looked at again after applying.
+	p.result.Outcomes = slices.DeleteFunc(p.result.Outcomes, func(o Outcome) bool { return o.Origin.File == "" && o.Action != Pruned })
+	if err != nil {
+		return err
+	}
+	return p.set.survey(ctx, p.plan)
+}
+
+// inTheWay reports whether objects of a kind can refuse requests for others.
+func inTheWay(gk schema.GroupKind) bool {
+	switch gk {
+	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
+		schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
+		schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}:
+		return true
+	}
+	return false
+}
+
+// rest deletes all that left git, after everything was applied. It returns whether
+// nothing is left that could be pruned.
+func (p *pruning) rest(ctx context.Context) (all bool, err error) {
+	result := p.result
+	result.Outcomes = append(result.Outcomes, p.set.goneSince(p.plan)...)
+	if result.Waits, err = p.set.settleOthers(ctx, p.plan); err != nil {
 		return false, err
 	}
-	leaving := s.sortOut(plan)
+	leaving := p.set.sortOut(p.plan)
+	p.candidates = leaving.candidates
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
 	for _, m := range leaving.terminating {
-		s.remember(m)
+		p.set.remember(m)
 	}
+	p.undecided = leaving.switchedOff || len(p.plan.blind) > 0 || len(p.plan.unseen) > 0 || p.plan.anyUnserved()
 	if result.Waits != "" {
 		for _, m := range leaving.candidates {
 			result.Outcomes = append(result.Outcomes, blocked(m, result.Waits))
 		}
+		p.undecided = true
 		return false, nil
 	}
-	if s.hold(plan, leaving.candidates, result) {
-		return false, nil
+	going, err := p.release(ctx, leaving, func(*prune.Hold) {})
+	if err != nil {
+		return false, err
 	}
+	p.undecided = p.undecided || len(going.held) > 0
+	p.set.noteHeld(p.plan, going, result)
 	before := len(result.Outcomes)
-	err = s.deleteInSteps(ctx, plan, leaving.candidates, result)
+	err = p.set.deleteInSteps(ctx, p.plan, going.members, result)
 	remains := slices.ContainsFunc(result.Outcomes[before:], func(o Outcome) bool { return o.Action != Pruned })
-	return len(leaving.terminating) == 0 && !remains && len(plan.blind) == 0, err
+	return len(leaving.terminating) == 0 && len(going.held) == 0 && !remains && len(p.plan.blind) == 0, err
 }
 
-// hold notes in the result that the whole prune waits, if it has to.
-func (s *Set) hold(plan *Plan, candidates []member, result *Result) bool {
-	if len(candidates) == 0 || plan.approved() {
-		return false
+// going is what of the candidates may be deleted now, and what waits for approval.
+type going struct {
+	members []member
+	held    []member
+	reasons []string // why they are held
+}
+
+// release decides which candidates may be deleted. What a person approves now is
+// recorded before anything of it is deleted.
+func (p *pruning) release(ctx context.Context, leaving leavers, adjust func(*prune.Hold)) (going, error) {
+	decided := p.set.decide(p.plan, leaving.candidates, *p.result, adjust)
+	if len(decided.approved) == 0 {
+		return decided.going, nil
 	}
-	reasons := strings.Join(s.holds(plan, *result, len(candidates)), "; ")
-	if reasons == "" {
-		return false
-	}
-	result.PruneHeld = fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
-		countObjects(len(candidates)), plan.Revision.Revision, reasons, s.howToApprove(plan.Revision.Revision))
+	return decided.going, p.set.approve(ctx, p.plan, decided.approved)
+}
+
+// decided is a verdict on candidates.
+type decided struct {
+	going
+	approved []member // of those that may go, the ones that a person approves only now
+}
+
+// decide says which candidates may be deleted, as values have it: what was approved
+// before, or is approved now, goes; the rest goes unless there is a reason to hold it.
+func (s *Set) decide(plan *Plan, candidates []member, result Result, adjust func(*prune.Hold)) decided {
+	var d decided
+	var open []member
 	for _, m := range candidates {
-		result.Outcomes = append(result.Outcomes, blocked(m, "pruning waits for approval"))
+		if plan.allows(m) {
+			d.members = append(d.members, m)
+		} else {
+			open = append(open, m)
+		}
 	}
-	return true
+	if len(open) == 0 {
+		return d
+	}
+	if plan.consent.covers(plan.Revision.Revision, asObjects(open)) {
+		d.members, d.approved = candidates, open
+		return d
+	}
+	hold := s.hold(plan, result, len(open))
+	adjust(&hold)
+	if d.reasons = hold.Reasons(); len(d.reasons) > 0 {
+		d.held = open
+		return d
+	}
+	d.members = candidates
+	return d
+}
+
+// hold is what decides whether so many objects wait for approval.
+func (s *Set) hold(plan *Plan, result Result, leaving int) prune.Hold {
+	counts := result.Counts()
+	h := prune.Hold{
+		Failed:   counts[Failed] + counts[Refused],
+		Waiting:  counts[Parked],
+		Declared: len(plan.objects) + len(plan.held),
+		Changes:  s.sourceChanges(*plan),
+	}
+	for _, gk := range plan.leftUnknown() {
+		h.Unseen = append(h.Unseen, gk.String())
+	}
+	if s.options.PruneLimit.exceeded(leaving, plan.had) {
+		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, plan.had, s.options.PruneLimit)
+	}
+	return h
+}
+
+// noteHeld notes in the result what waits for approval as a whole, if anything does.
+func (s *Set) noteHeld(plan *Plan, g going, result *Result) {
+	if len(g.held) == 0 {
+		return
+	}
+	result.PruneHeld = s.whyHeld(plan, g)
+	for _, m := range g.held {
+		result.Outcomes = append(result.Outcomes, needsApproval(m, "pruning waits for approval"))
+	}
+}
+
+// whyHeld says which prune waits for approval, why, and what releases it.
+func (s *Set) whyHeld(plan *Plan, g going) string {
+	revision, objects := plan.Revision.Revision, asObjects(g.held)
+	reasons := append(slices.Clone(g.reasons), plan.consent.objections(revision, objects)...)
+	return fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
+		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), s.howToApprove(revision, prune.Hash(objects)))
 }
 
 // leavers are the members that are declared no more.
@@ -60,6 +198,7 @@ type leavers struct {
 	candidates  []member  // may be deleted
 	terminating []member  // are being deleted already, which nobody can approve or prevent any more
 	kept        []Outcome // of the terminating, and of those that stay whatever anybody approves
+	switchedOff bool      // some are kept by the configuration, which may be changed back
 }
 
 // sortOut tells what is declared no more and may be deleted from what may not.
@@ -69,12 +208,18 @@ func (s *Set) sortOut(plan *Plan) leavers {
 		if _, claimed := s.cluster.claimant(m.ID); claimed {
 			continue // another repo declares it: it is handed over, never deleted
 		}
-		switch reason := s.keeps(m); {
-		case reason != "":
-			sorted.kept = append(sorted.kept, blocked(m, reason))
+		exempt, off := s.exempts(m), s.switchedOff(m)
+		switch {
+		case exempt != "":
+			sorted.kept = append(sorted.kept, blocked(m, exempt))
+		case off != "":
+			sorted.switchedOff = true
+			sorted.kept = append(sorted.kept, blocked(m, off))
 		case m.Terminating:
 			sorted.terminating = append(sorted.terminating, m)
 			sorted.kept = append(sorted.kept, blocked(m, "the object is being deleted"+pendingReason(m.Finalizers)))
+		case s.verdict(plan, m) != prune.Own:
+			sorted.kept = append(sorted.kept, blocked(m, s.copied(plan, m)))
 		default:
 			sorted.candidates = append(sorted.candidates, m)
 		}
@@ -82,9 +227,24 @@ func (s *Set) sortOut(plan *Plan) leavers {
 	return sorted
 }
 
+// copied says why an object that looks like the set's own stays.
+func (s *Set) copied(plan *Plan, m member) string {
+	revision := plan.Revision.Revision
+	return fmt.Sprintf("copied or restored: it carries the label of this set, which has no record of having applied this very object (uid %s); delete it by hand, or approve its deletion by name: %s",
+		m.UID, s.approvalCommand(revision, m.ID.String()))
+}
+
 // keeps returns why an object is not deleted whatever anybody approves, "" if
 // nothing speaks for that.
 func (s *Set) keeps(m member) string {
+	if reason := s.exempts(m); reason != "" {
+		return reason
+	}
+	return s.switchedOff(m)
+}
+
+// exempts returns what on an object itself keeps it from being deleted, "" if nothing does.
+func (s *Set) exempts(m member) string {
 	switch {
 	case m.Suspended:
 		return "suspended by the annotation " + suspendAnnotation
@@ -92,6 +252,14 @@ func (s *Set) keeps(m member) string {
 		return fmt.Sprintf("kept by the annotation %s: \"false\"", pruneAnnotation)
 	case m.Owned:
 		return "a controller owns it (ownerReferences): it goes with its owner"
+	}
+	return ""
+}
+
+// switchedOff returns what in the configuration keeps an object from being deleted, "" if
+// nothing does.
+func (s *Set) switchedOff(m member) string {
+	switch {
 	case !s.allowsObject(m.ID):
 		return "outside the namespaces in which the configuration allows writing"
 	case !s.options.Prune:
@@ -100,62 +268,12 @@ func (s *Set) keeps(m member) string {
 	return ""
 }
 
-// untilResolved says of a reason to hold a prune that nobody has to approve anything.
-const untilResolved = " (pruning goes on by itself when that is resolved)"
-
-// holds returns why pruning as a whole has to wait for approval.
-func (s *Set) holds(plan *Plan, result Result, leaving int) []string {
-	var reasons []string
-	counts := result.Counts()
-	if n := counts[Failed] + counts[Refused]; n > 0 {
-		reasons = append(reasons, countObjects(n)+" could not be applied"+untilResolved)
-	}
-	if n := counts[Parked]; n > 0 {
-		reasons = append(reasons, countObjects(n)+" parked"+untilResolved)
-	}
-	for _, gk := range plan.leftUnknown() {
-		// What cannot be counted must not make a prune small enough for its limit.
-		reasons = append(reasons, fmt.Sprintf("what is left of %s is not known", gk)+untilResolved)
-	}
-	if len(plan.objects)+len(plan.held) == 0 {
-		reasons = append(reasons, "the revision declares no objects at all")
-	}
-	if s.options.PruneLimit.exceeded(leaving, plan.had) {
-		reasons = append(reasons, fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, plan.had, s.options.PruneLimit))
-	}
-	return append(reasons, plan.sourceChanges()...)
-}
-
-// sourceChanges says in what the manifests' source differs from what the parent
-// remembers: such a change can make every object leave git by mistake.
-func (p Plan) sourceChanges() []string {
-	if p.parent.data(dataURL) == "" {
-		return nil
-	}
-	var changes []string
-	compare := func(what, key, now string) bool {
-		before := p.parent.data(key)
-		if before != now {
-			changes = append(changes, fmt.Sprintf("%s changed from %q to %q", what, before, now))
-		}
-		return before == now
-	}
-	compare("the repo's URL", dataURL, p.Revision.URL)
-	if compare("the source of the manifests", dataSource, p.Revision.Source) {
-		compare("the directory", dataDirectory, p.Revision.Dir) // another source has another one
-	}
-	return changes
-}
-
 // blocked is the outcome of an object that left git and stays for now.
 func blocked(m member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason}
 }
 
-// countObjects words a number of objects.
-func countObjects(n int) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
+// needsApproval is the outcome of an object that goes when a person approves it.
+func needsApproval(m member, reason string) Outcome {
+	return Outcome{ID: m.ID, Action: Blocked, Reason: reason, NeedsApproval: true}
 }

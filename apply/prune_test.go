@@ -84,8 +84,8 @@ func testEmpty(t *testing.T, w world) {
 	if !strings.Contains(result.PruneHeld, "declares no objects at all") || !strings.Contains(result.PruneHeld, r.revision()) {
 		t.Errorf("held: %q", result.PruneHeld)
 	}
-	if want := "kubesync.io/approve-prune=" + r.revision(); !strings.HasSuffix(result.Approve, want) {
-		t.Errorf("approved by %q, want a command that ends in %q", result.Approve, want)
+	if want := "kubesync.io/approve-prune=" + r.revision() + ","; !strings.Contains(result.Approve, want) || !strings.Contains(result.PruneHeld, result.Approve) {
+		t.Errorf("approved by %q, want a command with %q", result.Approve, want)
 	}
 	if result.Err() != nil {
 		t.Errorf("a prune that waits for a person counts as failure: %v", result.Err())
@@ -150,10 +150,25 @@ func testApprovalAnnotation(t *testing.T, w world) {
 	r.sync(configMap(ns, "a"), configMap(ns, "b"))
 	r.next.URL = "https://git.example/moved"
 	r.want(r.sync(configMap(ns, "a")), "unchanged ConfigMap/approval/a", "blocked ConfigMap/approval/b")
-	w.annotate(t, parents, "kubesync-approval", "kubesync.io/approve-prune", r.revision()) // of the last revision, not of the next
-	r.want(r.sync(configMap(ns, "a")), "unchanged ConfigMap/approval/a", "blocked ConfigMap/approval/b")
-	w.annotate(t, parents, "kubesync-approval", "kubesync.io/approve-prune", fmt.Sprintf("%040x", r.rev+1))
+	for what, void := range map[string]string{
+		"the last revision":       r.revision() + ",1", // not the next
+		"the revision alone":      fmt.Sprintf("%040x", r.rev+2),
+		"another number":          fmt.Sprintf("%040x,2", r.rev+3),
+		"a hash of other objects": fmt.Sprintf("%040x,0123456789ab", r.rev+4),
+		"nonsense":                fmt.Sprintf("%040x,all", r.rev+5),
+	} {
+		w.annotate(t, parents, "kubesync-approval", "kubesync.io/approve-prune", void)
+		result := r.sync(configMap(ns, "a"))
+		r.want(result, "unchanged ConfigMap/approval/a", "blocked ConfigMap/approval/b")
+		if !strings.Contains(result.PruneHeld, "the annotation kubesync.io/approve-prune does not count") {
+			t.Errorf("an approval of %s: held: %s", what, result.PruneHeld)
+		}
+	}
+	w.annotate(t, parents, "kubesync-approval", "kubesync.io/approve-prune", fmt.Sprintf("%040x,1", r.rev+1))
 	r.want(r.sync(configMap(ns, "a")), "unchanged ConfigMap/approval/a", "pruned ConfigMap/approval/b")
+	if left := w.getConfigMap(t, parents, "kubesync-approval").Annotations["kubesync.io/approve-prune"]; left != "" {
+		t.Errorf("the approval is not used up: %q", left)
+	}
 }
 
 func testApprovalUsedUp(t *testing.T, w world) {
@@ -167,7 +182,7 @@ func testApprovalUsedUp(t *testing.T, w world) {
 	r.next.Message = approval
 	r.sync(configMap(ns, "a"), configMap(ns, "b"))
 	r.want(again(), "blocked ConfigMap/usedup/a", "blocked ConfigMap/usedup/b")
-	w.annotate(t, parents, "kubesync-usedup", "kubesync.io/approve-prune", r.revision())
+	w.annotate(t, parents, "kubesync-usedup", "kubesync.io/approve-prune", r.revision()+",2")
 	r.want(again(), "pruned ConfigMap/usedup/a", "pruned ConfigMap/usedup/b")
 	again(configMap(ns, "c"))
 	r.want(again(), "blocked ConfigMap/usedup/c")

@@ -90,22 +90,3 @@ func FuzzPruneLimit(f *testing.F) {
 		}
 	})
 }
-
-// FuzzApproval reads whatever may be a commit message. One without the words approves
-// nothing.
-func FuzzApproval(f *testing.F) {
-	for _, seed := range []string{"a\n\nKubesync-Prune: approved\n", "Kubesync-Prune: approved", "a\n\nb\n\nkubesync-prune : Approved \r\n", "a\n\nKubesync-Prune: approved\n\nb", "\n\n\n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, message string) {
-		if !hasApprovalTrailer(message) {
-			return
-		}
-		if folded := strings.ToLower(message); !strings.Contains(folded, "kubesync-prune") || !strings.Contains(folded, "approved") {
-			t.Errorf("approved by %q", message)
-		}
-		if hasApprovalTrailer(message + "\n\nmore") {
-			t.Errorf("approved by what is not at the end: %q", message)
-		}
-	})
-}

@@ -36,6 +36,8 @@ type Outcome struct {
 	Reason string
 	// Err is set for Failed and Refused.
 	Err error
+	// NeedsApproval says of a Blocked object that it goes as soon as a person approves that.
+	NeedsApproval bool
 	// Diff is a unified diff, Secret values masked: in a dry run of what would change in
 	// the cluster, else of what changed in the manifest of an object that was configured
 	// for that, if this process has seen both. It may be empty.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/repo/limits"
 )
 
@@ -30,6 +31,9 @@ type SetOptions struct {
 	// Wake has the set synced soon, for a reason found out in between; it must not
 	// wait. Nil for nothing.
 	Wake func()
+	// Rendering is what the configuration says of how manifests are made of a revision, as
+	// prune.Rendering has it.
+	Rendering prune.Rendering
 	// OnDrift hears of drift while the cluster is being watched, from any goroutine; it
 	// should not wait. Nil for nobody.
 	OnDrift func(Drift)
@@ -60,6 +64,9 @@ type Set struct {
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished
+	// recorded are the UIDs that the answers to the set's own writes have named, also those
+	// to an earlier process, as the parent records them. Nothing else is deleted.
+	recorded prune.Record
 	// left says since when members are declared no more; waiting, which other repos
 	// pruning them, or an object, waits for.
 	left    map[ID]time.Time
@@ -99,6 +106,7 @@ func (c *Cluster) newSet(options SetOptions) *Set {
 		loader:     NewLoader(options.Limits),
 		rejected:   map[ID]rejection{},
 		deleting:   map[ID]member{},
+		recorded:   prune.Record{},
 	}
 	if options.Tier == Application {
 		s.client = c.limited

@@ -2,12 +2,12 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -59,13 +59,15 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		}
 		known = false
 	}
-	answer, recreated, err := w.set.applyOne(ctx, served, o)
+	answer, recreated, err := w.set.applyOne(ctx, w.plan, served, o)
 	outcome.Warnings = answer.Warnings
 	if kindless(err) {
 		w.set.cluster.distrustKinds()
 		return w.set.park(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err != nil {
+		var needs *approvalError
+		outcome.NeedsApproval = errors.As(err, &needs)
 		return failed(outcome, w.set.judge(o, served, err))
 	}
 	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
@@ -154,8 +156,9 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 }
 
 // applyOne sends one object and whatever must follow: creating it again where that
-// is wanted and needed, and taking over what other appliers left.
-func (s *Set) applyOne(ctx context.Context, served servedKind, o Object) (answer written, recreated []string, err error) {
+// is wanted and needed, and taking over what other appliers left. A correction has no
+// plan: what has to be created again it leaves to the next sync.
+func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Object) (answer written, recreated []string, err error) {
 	labelled := withLabel(o, s.id)
 	answer, err = s.send(ctx, served.GVR, labelled)
 	if fields := immutableFields(err); len(fields) > 0 {
@@ -163,8 +166,12 @@ func (s *Set) applyOne(ctx context.Context, served servedKind, o Object) (answer
 			return answer, nil, fmt.Errorf("immutable: %s: %w; the annotation %s: \"true\" lets kubesync delete the object and create it again",
 				strings.Join(fields, ", "), err, recreateAnnotation)
 		}
+		if plan == nil {
+			s.wake()
+			return answer, nil, fmt.Errorf("immutable: %s: the next sync creates the object again", strings.Join(fields, ", "))
+		}
 		recreated = fields
-		answer, err = s.recreate(ctx, served.GVR, labelled)
+		answer, err = s.recreate(ctx, plan, served.GVR, labelled)
 	}
 	if err != nil {
 		return answer, recreated, err
@@ -201,36 +208,6 @@ func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object 
 			return answer, err
 		}
 	}
-}
-
-// recreate deletes an object whose immutable fields have to change, and creates
-// it again. The proof it needs is the annotation in git; it deletes the very
-// object it has looked at, and none that a controller owns.
-func (s *Set) recreate(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
-	live, err := s.client.get(ctx, gvr, object.GetNamespace(), object.GetName())
-	if err != nil && !apierrors.IsNotFound(err) {
-		return written{}, fmt.Errorf("look at the object before it is recreated: %w", err)
-	}
-	if err == nil {
-		if owners := live.GetOwnerReferences(); len(owners) > 0 {
-			return written{}, fmt.Errorf("not recreated: %s %s owns the object", owners[0].Kind, owners[0].Name)
-		}
-		if live.GetKind() != object.GetKind() {
-			return written{}, fmt.Errorf("not recreated: asked about the %s, the API server answered about a %s", object.GetKind(), live.GetKind())
-		}
-		gone := newMember(object.GroupVersionKind().GroupKind(), gvr, live)
-		err = s.cluster.write(ctx, func() error {
-			_, err := s.client.delete(ctx, gvr, gone.ID.Namespace, gone.ID.Name, gone.UID, "")
-			return err
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return written{}, fmt.Errorf("delete the object to recreate it: %w", err)
-		}
-		if err := s.awaitGone(ctx, gone, time.Now().Add(goneWait)); err != nil {
-			return written{}, err
-		}
-	}
-	return s.send(ctx, gvr, object)
 }
 
 // awaitGone waits until an object that is being deleted is gone: absent, or

@@ -76,6 +76,8 @@ func (s *stages) Files(context.Context, repo.Revision) (fs.FS, error) {
 
 func (s *stages) Checkout(context.Context, repo.Revision, string) error { return nil }
 
+func (s *stages) Descends(context.Context, repo.Revision, string) (bool, error) { return false, nil }
+
 func (s *stages) Run(ctx context.Context, in transform.Input) (transform.Result, error) {
 	s.note(Transforming)
 	if s.transform != nil {

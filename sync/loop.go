@@ -97,7 +97,7 @@ func (l *Loop) sync(ctx context.Context) Report {
 	})
 	r.report.Source, r.report.Notes = manifests.Source, l.notes(revision, manifests.Notes)
 	plan := stage(r, Planning, func() (apply.Plan, error) {
-		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(revision, manifests.Source, r.report.Started))
+		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(pipeline.Source, revision, manifests.Source, r.report.Started))
 	})
 	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
 	if l.repo.Wait > 0 && r.report.State() == Synced {
@@ -130,7 +130,7 @@ func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
 }
 
 // setRevision is what the apply set's parent will record.
-func (l *Loop) setRevision(revision repo.Revision, from transform.Source, polled time.Time) apply.SetRevision {
+func (l *Loop) setRevision(git source, revision repo.Revision, from transform.Source, polled time.Time) apply.SetRevision {
 	return apply.SetRevision{
 		Revision: revision.ID,
 		Ref:      revision.Ref,
@@ -140,6 +140,9 @@ func (l *Loop) setRevision(revision repo.Revision, from transform.Source, polled
 		Polled:   polled,
 		Source:   from.Kind,
 		Dir:      from.Dir,
+		Built:    from.Builder,
+		Mode:     l.repo.Mode,
+		Descends: func(ctx context.Context, ancestor string) (bool, error) { return git.Descends(ctx, revision, ancestor) },
 	}
 }
 

@@ -15,6 +15,9 @@ type source interface {
 	Resolve(context.Context) (repo.Revision, error)
 	Files(context.Context, repo.Revision) (fs.FS, error)
 	Checkout(ctx context.Context, revision repo.Revision, dir string) error
+	// Descends reports whether a revision has another commit among its ancestors; an
+	// error says why that cannot be known.
+	Descends(ctx context.Context, revision repo.Revision, ancestor string) (bool, error)
 }
 
 // transformer makes manifests of a revision's files.
@@ -51,6 +54,7 @@ type Repo struct {
 	URL      string // without credentials
 	Tier     apply.Tier
 	Interval time.Duration
+	Mode     string // what selects revisions, as VERSION_MODE has it
 	// Wait is how long a revision may take to become healthy; 0 for not waiting.
 	Wait time.Duration
 	// Settings stands for everything else that is configured for the repo: if it

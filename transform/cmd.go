@@ -149,7 +149,7 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	if warning != "" {
 		notes = append(notes, warning)
 	}
-	files, more, err := t.collect(ctx, where)
+	found, err := t.collect(ctx, where)
 	if err != nil {
 		err = errors.Join(err, where.clean())
 		return Result{}, fmt.Errorf("read what CMD %q left in OUTDIR: %w", t.command.text, err)
@@ -158,7 +158,8 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	if err := where.clean(); err != nil {
 		return Result{}, err
 	}
-	return Result{Files: newFileSet(files), Source: Source{Kind: KindCommand, Dir: outDir}, Notes: append(notes, more...)}, nil
+	source := Source{Kind: KindCommand, Dir: outDir, Builder: found.builder}
+	return Result{Files: newFileSet(found.files), Source: source, Notes: append(notes, found.notes...)}, nil
 }
 
 // prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR.
@@ -226,31 +227,31 @@ func confinementHint(confined bool, lines, withheld []string) string {
 }
 
 // collect reads the manifests in OUTDIR into memory.
-func (t *Transform) collect(ctx context.Context, where *workspace) (map[string]content, []string, error) {
+func (t *Transform) collect(ctx context.Context, where *workspace) (manifests, error) {
 	from, root, err := where.tree(t.options.Limits)
 	if err != nil {
-		return nil, nil, err
+		return manifests{}, err
 	}
 	defer root.Close()
-	files, notes, err := t.manifests(ctx, from, outDir, ignorer{})
+	found, err := t.manifests(ctx, from, outDir, ignorer{})
 	if err != nil {
-		return nil, nil, err
+		return manifests{}, err
 	}
 	size := int64(0)
-	for name, file := range files {
+	for name, file := range found.files {
 		bytes, _, err := file.describe()
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return manifests{}, fmt.Errorf("%s: %w", name, err)
 		}
 		size += bytes.Size()
 		if err := t.options.Limits.Check(limits.Manifests, "the manifests in it", size); err != nil {
-			return nil, nil, err
+			return manifests{}, err
 		}
 		data, err := file.read()
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return manifests{}, fmt.Errorf("%s: %w", name, err)
 		}
-		files[name] = newMadeFile(data)
+		found.files[name] = newMadeFile(data)
 	}
-	return files, notes, nil
+	return found, nil
 }

@@ -214,7 +214,7 @@ func TestCommand(t *testing.T) {
 				t.Errorf("notes %q, want %q", notes, test.notes)
 			}
 			for name := range test.files {
-				if strings.HasPrefix(name, "OUTDIR/") && result.Source != (Source{KindCommand, "OUTDIR"}) {
+				if strings.HasPrefix(name, "OUTDIR/") && (result.Source.Kind != KindCommand || result.Source.Dir != "OUTDIR") {
 					t.Errorf("source %v", result.Source)
 				}
 			}

@@ -40,6 +40,7 @@ func TestKustomize(t *testing.T) {
 		repo  repo
 		files map[string]string // what each file of the result holds, in this order, separated by …
 		notes string
+		plain bool // nothing is built
 	}{
 		"resources": {
 			repo:  repo{k: "resources: [b.yaml, a.yaml]\nnamePrefix: x-\n", "kubernetes/a.yaml": named("a"), "kubernetes/b.yaml": named("b") + "---\n" + named("c"), "kubernetes/unused.yaml": named("d")},
@@ -100,10 +101,12 @@ func TestKustomize(t *testing.T) {
 		"ignored kustomization": {
 			repo:  repo{k: "nonsense", "kubernetes/a.yaml": named("a"), ".kubesyncignore": "kustomization.yaml"},
 			files: map[string]string{"kubernetes/a.yaml": "name: a"},
+			plain: true,
 		},
 		"kustomization below": {
 			repo:  repo{"kubernetes/sub/kustomization.yaml": "nonsense", "kubernetes/a.yaml": named("a")},
 			files: map[string]string{"kubernetes/a.yaml": "name: a"},
+			plain: true,
 		},
 		"deprecated field": {
 			repo:  repo{k: "resources: [a.yaml]\ncommonLabels: {a: b}\n", "kubernetes/a.yaml": named("a")},
@@ -122,8 +125,12 @@ func TestKustomize(t *testing.T) {
 			if notes := strings.Join(result.Notes, "\n"); (test.notes == "") != (notes == "") || !strings.Contains(notes, test.notes) {
 				t.Errorf("notes %q, want %q", notes, test.notes)
 			}
-			if result.Source != (Source{KindConventional, "kubernetes"}) {
-				t.Errorf("source %v", result.Source)
+			want := Source{KindConventional, "kubernetes", BuiltByKustomize}
+			if test.plain {
+				want.Builder = ""
+			}
+			if result.Source != want {
+				t.Errorf("source %v, want %v", result.Source, want)
 			}
 			var expected []string
 			for name := range test.files {

@@ -41,14 +41,15 @@ func (t *Transform) pick(ctx context.Context, repo tree) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	files, notes, err := t.manifests(ctx, repo, source.Dir, ignore)
+	found, err := t.manifests(ctx, repo, source.Dir, ignore)
 	if source.Kind == KindYMLDir && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("YMLDIR %q: nothing is applied or pruned: %w", source.Dir, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Files: newFileSet(files), Source: source, Notes: notes}, nil
+	source.Builder = found.builder
+	return Result{Files: newFileSet(found.files), Source: source, Notes: found.notes}, nil
 }
 
 // choose says which directory, or single file, of the repository counts.
@@ -68,44 +69,52 @@ func (t *Transform) choose(repo tree) (Source, error) {
 	return Source{Kind: KindRoot, Dir: "."}, nil
 }
 
+// manifests are those of a directory, and what made them of its files.
+type manifests struct {
+	files   map[string]content
+	notes   []string
+	builder string // as in Source
+}
+
 // manifests returns the manifests of a directory of a tree: what kustomize builds of
 // it, if it is a kustomization, else its files. A single file is one itself.
-func (t *Transform) manifests(ctx context.Context, from tree, name string, ignore ignorer) (map[string]content, []string, error) {
+func (t *Transform) manifests(ctx context.Context, from tree, name string, ignore ignorer) (manifests, error) {
 	resolved, info, err := from.stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("%s is not there: %w", name, fs.ErrNotExist)
+		return manifests{}, fmt.Errorf("%s is not there: %w", name, fs.ErrNotExist)
 	case err != nil:
-		return nil, nil, fmt.Errorf("look for %s: %w", name, err)
+		return manifests{}, fmt.Errorf("look for %s: %w", name, err)
 	case info.Mode().IsRegular():
-		return map[string]content{name: sourceFile{tree: from, resolved: resolved}}, nil, nil
+		return manifests{files: map[string]content{name: sourceFile{tree: from, resolved: resolved}}}, nil
 	case !info.IsDir():
-		return nil, nil, notRegular(name, info.Mode())
+		return manifests{}, notRegular(name, info.Mode())
 	}
 	dir := directory{name, resolved}
 	file, err := findKustomization(from, dir, ignore)
 	if err != nil {
-		return nil, nil, err
+		return manifests{}, err
 	}
 	if file != "" {
-		return t.kustomize(ctx, from, resolved, file)
+		files, notes, err := t.kustomize(ctx, from, resolved, file)
+		return manifests{files, notes, BuiltByKustomize}, err
 	}
 	finder := finder{tree: from, ignore: ignore, recursive: t.options.Recursive, limits: t.options.Limits}
 	found, err := finder.find(ctx, dir)
 	if err != nil {
-		return nil, nil, err
+		return manifests{}, err
 	}
 	if err := from.fetchFiles(ctx, found); err != nil {
-		return nil, nil, err
+		return manifests{}, err
 	}
 	files := make(map[string]content, len(found))
 	for name, file := range found {
 		files[name] = file
 	}
 	if len(files) == 0 {
-		return files, []string{t.nothingIn(dir)}, nil
+		return manifests{files: files, notes: []string{t.nothingIn(dir)}}, nil
 	}
-	return files, nil, nil
+	return manifests{files: files}, nil
 }
 
 // nothingIn says that a directory holds no manifests.

@@ -96,11 +96,15 @@ const (
 	KindRoot         = "root"
 )
 
+// BuiltByKustomize is the Builder of a kustomization's manifests.
+const BuiltByKustomize = "kustomize"
+
 // Source says by which rule the manifests were found, and in which directory of
 // the repository ("." for its root; for CMD it is OUTDIR).
 type Source struct {
-	Kind string
-	Dir  string
+	Kind    string
+	Dir     string
+	Builder string // what made manifests of the files: BuiltByKustomize, or empty for nothing
 }
 
 // Transform makes manifests of one repository's revisions.

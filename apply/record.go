@@ -1,0 +1,168 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/prune"
+)
+
+// maxRecorded is how many members a parent records, and how many approvals, at most: with
+// what a parent holds besides they fit into its 1 MiB.
+const maxRecorded = 40_000
+
+// readRecord reads which objects the set has written, as a plan begins. A parent that is
+// gone takes the record with it, but for what this process has written itself and
+// declares: whoever deleted it took from the set what it knew.
+func (s *Set) readRecord(from parent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case from.live == nil:
+		s.recorded = prune.Record{}
+		for _, d := range s.objects {
+			if d.uid != "" {
+				s.recorded.Add(d.uid)
+			}
+		}
+	case s.objects == nil:
+		s.recorded = prune.Decode(from.binary(binaryMembers))
+	}
+}
+
+// disown takes members off the record.
+func (s *Set) disown(members []member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range members {
+		s.recorded.Remove(m.UID)
+	}
+}
+
+// recordAnswer notes the UID that the answer to a write has named, in place of the one
+// that was known before. The caller holds mu.
+func (s *Set) recordAnswer(before, uid types.UID) {
+	if before == uid && before != "" {
+		return
+	}
+	s.recorded.Remove(before)
+	s.recorded.Add(uid)
+}
+
+// verdict says what a live object is to the set that declares it no more.
+func (s *Set) verdict(plan *Plan, m member) prune.Verdict {
+	return prune.Ownership{
+		Label:    m.Set == s.id,
+		Entry:    m.Applied,
+		Recorded: s.isRecorded(m),
+		Named:    plan.consent.given.NamesOne(plan.Revision.Revision, m.ID.String()),
+	}.Verdict()
+}
+
+// isRecorded reports whether the set has a record of having written the very object.
+func (s *Set) isRecorded(m member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recorded.Has(m.UID)
+}
+
+// forgetGone takes off the record what is there no more, as far as all is known that is
+// there.
+func (s *Set) forgetGone(plan *Plan, result Result) {
+	if len(plan.blind) > 0 || len(plan.unseen) > 0 || plan.anyUnserved() {
+		return
+	}
+	there := prune.Record{}
+	for _, m := range plan.members {
+		if m.Set == s.id {
+			there.Add(m.UID)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.objects {
+		if d.uid != "" {
+			there.Add(d.uid)
+		}
+	}
+	for _, o := range result.Outcomes {
+		if m, found := plan.members[o.ID]; found && o.Action == Pruned {
+			there.Remove(m.UID)
+		}
+	}
+	s.recorded.Keep(there)
+}
+
+// anyUnserved reports whether the set may have members of a kind that is not served.
+func (p Plan) anyUnserved() bool {
+	for gk := range p.parent.kinds() {
+		if _, served := p.kinds.lookup(gk); !served {
+			return true
+		}
+	}
+	return false
+}
+
+// memory is what the parent is to remember besides data: which objects the set has
+// written, what of them may go, and the proofs, for which the rest of the room is.
+func (s *Set) memory(plan *Plan, data map[string]string, spend func(prune.Approval) prune.Approval) memory {
+	s.mu.Lock()
+	binaries := map[string][]byte{binaryMembers: s.recorded.Encode(maxRecorded)}
+	s.mu.Unlock()
+	all := map[string]string{dataApproved: ""}
+	if len(plan.consent.approved) > 0 {
+		binaries[binaryApproved] = plan.consent.approved.Encode(maxRecorded)
+		all[dataApproved] = plan.Revision.Revision
+	}
+	maps.Copy(all, data)
+	binaries[binaryProofs] = s.proven(false, proofsBeside(binaries))
+	return memory{data: all, binaries: binaries, spend: spend}
+}
+
+// proofsBeside returns how many bytes are left for proofs.
+func proofsBeside(binaries map[string][]byte) int {
+	return max(0, proofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
+}
+
+// lookForMembers finds, where the set has no parent, what nevertheless carries its label
+// and an entry of ours, by looking at every kind that is served: the parent that said
+// where to look was deleted, or objects were restored from a backup that has none. A
+// repo that is new has nothing to be found.
+func (s *Set) lookForMembers(ctx context.Context, plan *Plan) error {
+	if plan.parent.live != nil {
+		return nil
+	}
+	found, err := s.cluster.membersOf(ctx, plan.kinds, s)
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s, the set's parent, does not exist; look for objects that the set has nevertheless: %w", s.parentRef(), err)
+	}
+	plan.found = found
+	return nil
+}
+
+// warnOfFound says what was found although there was no parent, and takes it off the
+// record: it stays until a person names it.
+func (s *Set) warnOfFound(plan *Plan) {
+	if plan.parent.live != nil || len(plan.leaving) == 0 {
+		return
+	}
+	s.disown(plan.leaving)
+	names := make([]string, 0, len(plan.leaving))
+	for _, m := range plan.leaving {
+		names = append(names, m.ID.String())
+	}
+	slices.Sort(names)
+	shown := names[:min(len(names), maxNamed)]
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	plan.Warnings = append(plan.Warnings, fmt.Sprintf(
+		"ConfigMap %s, the set's parent, did not exist, and with it all that was known of the set is gone: %s that git does not declare stay (%s)",
+		s.parentRef(), prune.CountObjects(len(names)), text))
+}
