@@ -134,22 +134,24 @@ func (s *Set) approve(ctx context.Context, plan *Plan, going []member) error {
 	return nil
 }
 
-// spent is what is left of the annotation after the deletions of a sync.
+// spent is what is left of the annotation after the deletions of a sync: where nothing is
+// left to prune, only what names an object that is still to be created again.
 func (p Plan) spent(result Result, pruned bool) func(prune.Approval) prune.Approval {
-	gone := map[string]bool{}
+	gone, waiting := map[string]bool{}, map[string]bool{}
 	for _, o := range result.Outcomes {
-		if o.Action == Pruned {
-			gone[o.ID.String()] = true
-		}
+		gone[o.ID.String()] = o.Action == Pruned || o.Action == Configured
+		waiting[o.ID.String()] = o.Action == Failed
 	}
 	return func(given prune.Approval) prune.Approval {
-		switch {
-		case !given.For(p.Revision.Revision):
+		if !given.For(p.Revision.Revision) {
 			return given
-		case pruned:
-			return prune.Approval{}
 		}
-		return given.Spent(false, gone)
+		if pruned {
+			for _, name := range given.Names {
+				gone[name] = !waiting[name]
+			}
+		}
+		return given.Spent(pruned, gone)
 	}
 }
 

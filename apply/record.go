@@ -163,6 +163,6 @@ func (s *Set) warnOfFound(plan *Plan) {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	plan.Warnings = append(plan.Warnings, fmt.Sprintf(
-		"ConfigMap %s, the set's parent, did not exist, and with it all that was known of the set is gone: %s that git does not declare stay (%s)",
+		"ConfigMap %s, the set's parent, did not exist, and with it all that was known of the set is gone: %s that git does not declare: %s; each stays until a person approves its deletion by name",
 		s.parentRef(), prune.CountObjects(len(names)), text))
 }

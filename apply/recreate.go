@@ -61,7 +61,7 @@ func (s *Set) mayRecreate(ctx context.Context, plan *Plan, m member) error {
 	if reason := s.exempts(m); reason != "" {
 		return errors.New("not recreated: " + reason)
 	}
-	if s.verdict(plan, m) != prune.Own {
+	if s.verdict(plan, m) != prune.Own && !plan.allows(m) {
 		return &approvalError{fmt.Sprintf("this set has no record of having applied this very object (uid %s): delete it by hand, or approve its deletion by name: %s",
 			m.UID, s.approvalCommand(plan.Revision.Revision, m.ID.String()))}
 	}
