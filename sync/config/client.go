@@ -17,7 +17,7 @@ func LoadClient() (Config, error) {
 func buildClient(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
-	b.env.DryRun = true // that needs no cluster either
+	b.to.DryRun = true // that needs no cluster either
 	b.kubernetes()
 	b.to.Listen = parse(b.mistakes, "LISTEN", cmp.Or(b.env.Listen, defaultListen), parseListen)
 	b.to.ListenToken = b.secretFile("LISTEN_TOKEN_FILE", b.env.ListenTokenFile)

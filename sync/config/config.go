@@ -36,7 +36,10 @@ type Config struct {
 	CommandEnvDeny    []string // names kept from commands besides OwnVariables
 
 	DryRun bool
-	Once   bool
+	// DryRunDiff tells that the exit status of a dry run is to tell whether something
+	// would change.
+	DryRunDiff bool
+	Once       bool
 
 	Kubernetes       Kubernetes
 	PruneLimit       apply.PruneLimit
@@ -109,6 +112,7 @@ type builder struct {
 func build(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
+	b.to.DryRun, b.to.DryRunDiff = parseDryRun(b.env.DryRun)
 	b.to.Limits = parse(b.mistakes, "LIMITS", b.env.Limits, limits.Parse)
 	defaults := b.repoDefaults()
 	b.repos(defaults)
@@ -183,7 +187,7 @@ func (b *builder) repos(defaults Repo) {
 			continue
 		}
 		entry := defaults
-		entry.URL, entry.Name = url, nameOf(url)
+		entry.URL, entry.Name = url, b.nameOf(url, entry.Version, len(urls))
 		if err := entry.check(); err != nil {
 			b.add("REPO", "%v", err)
 		}
@@ -196,6 +200,40 @@ func (b *builder) repos(defaults Repo) {
 	}
 	if b.env.Repo != "" && len(urls) == 0 {
 		b.add("REPO", "there is no URL in it")
+	}
+	b.checkName(len(urls))
+}
+
+// nameOf returns what one of so many repos in REPO is called. A dry run of the files of a
+// clone is a preview of what comes of them once they are pushed: it is about the set of
+// the repo that the clone came from, whatever the clone's directory is called. Whoever
+// writes gets no other set than the one that the URL names.
+func (b *builder) nameOf(url repo.URL, version repo.Version, repos int) string {
+	if b.env.Name != "" && repos == 1 {
+		return b.env.Name
+	}
+	if b.to.DryRun && version.IsWorktree() {
+		origin, err := url.OriginName()
+		if err != nil {
+			b.warn("REPO: %s is called after its directory, since where it was cloned from cannot be read (NAME gives it another name): %v", url, err)
+		}
+		if name := validName(origin); name != "" {
+			return name
+		}
+	}
+	return validName(url.Name())
+}
+
+// checkName finds what is wrong with NAME for so many repos in REPO.
+func (b *builder) checkName(repos int) {
+	switch {
+	case b.env.Name == "":
+	case repos == 0:
+		b.warn("NAME: ignored, as it is for the repo in REPO, and REPO holds none")
+	case repos > 1:
+		b.add("NAME", "it names one repo, and REPO holds %d: list them in CONFIG, where each can be given a name", repos)
+	default:
+		parse(b.mistakes, "NAME", b.env.Name, parseRepoName)
 	}
 }
 
@@ -273,9 +311,9 @@ func (b *builder) warn(format string, args ...any) {
 }
 
 // kubernetes reads KUBECTL_OPTIONS and the log level that it may ask for. Only a dry
-// run can do without a cluster.
+// run can do without a cluster, unless it is to tell a difference from one.
 func (b *builder) kubernetes() {
-	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, !bool(b.env.DryRun), b.mistakes, b.redactor)
+	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, !b.to.DryRun || b.to.DryRunDiff, b.mistakes, b.redactor)
 	b.to.Kubernetes, b.to.LogLevel = kubernetes, options.level
 	for _, warning := range options.warnings {
 		b.warn("%s", warning)
@@ -284,7 +322,7 @@ func (b *builder) kubernetes() {
 
 // writes reads what bounds the writes to a cluster.
 func (b *builder) writes() {
-	b.to.DryRun, b.to.Once = bool(b.env.DryRun), bool(b.env.Once)
+	b.to.Once = bool(b.env.Once)
 	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, apply.ParsePruneLimit)
 	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, apply.ParseDriftPolicy)
 	b.to.Resync = parse(b.mistakes, "RESYNC", b.env.Resync, parseOptional)

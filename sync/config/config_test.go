@@ -74,6 +74,7 @@ func TestValues(t *testing.T) {
 	version := firstRepo(func(r Repo) any { return r.Version.String() })
 	yml := firstRepo(func(r Repo) any { return r.YMLDir })
 	source := func(c Config) any { return c.List.String() }
+	dryRun := func(c Config) any { return []bool{c.DryRun, c.DryRunDiff} }
 
 	for name, test := range map[string]struct {
 		set  vars
@@ -109,7 +110,8 @@ func TestValues(t *testing.T) {
 		"INTERVAL empty":       {vars{"INTERVAL": " "}, interval, both(5 * time.Minute)},
 		"VERSION_MODE":         {vars{"VERSION_MODE": "tag:v1"}, version, "tag:v1"},
 		"VERSION_MODE file":    {vars{"VERSION_MODE": "worktree", "REPO": "file:///srv/x"}, version, "worktree"},
-		"DRYRUN":               {vars{"DRYRUN": "true"}, func(c Config) any { return c.DryRun }, true},
+		"DRYRUN":               {vars{"DRYRUN": "true"}, dryRun, []bool{true, false}},
+		"NAME":                 {vars{"NAME": "site"}, names, "site"},
 		"ONCE":                 {vars{"ONCE": "yes"}, func(c Config) any { return c.Once }, true},
 		"PRUNE off":            {vars{"PRUNE": "Off"}, prune, false},
 		"PRUNE no":             {vars{"PRUNE": " NO "}, prune, false},
@@ -247,6 +249,9 @@ func TestMistakes(t *testing.T) {
 		"LOG_LEVEL number":    {vars{"LOG_LEVEL": "42"}, []string{`LOG_LEVEL: "42"`}},
 		"LOG_FORMAT":          {vars{"LOG_FORMAT": "xml"}, []string{`LOG_FORMAT: "xml" is none of "auto", "console" and "json"`}},
 		"POD_NAMESPACE":       {vars{"POD_NAMESPACE": "Own"}, []string{`POD_NAMESPACE: "Own" is no name`}},
+		"NAME":                {vars{"NAME": "My_Site"}, []string{`NAME: "My_Site" is no valid name`}},
+		"NAME for two":        {vars{"NAME": "site", "REPO": "https://h/a,https://h/b"}, []string{"NAME: it names one repo, and REPO holds 2"}},
+		"DRYRUN diff":         {vars{"DRYRUN": "diff"}, []string{"no cluster is configured"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +277,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 		"GIT_SSL_CAINFO": "/x/x", "GIT_SSL_CAPATH": "/x/x", "KUBECTL_OPTIONS": "--x", "CURL_OPTIONS": "--x", "PRUNE_LIMIT": "x", "DRIFT": "x", "RESYNC": "x", "WAIT": "x",
 		"NAMESPACES": "X", "SYSTEM_NAMESPACES": "X", "APPLY_CONCURRENCY": "x", "TIMEOUT": "x", "LIMITS": "x", "LISTEN": "x", "PROBE_LISTEN": "x",
 		"LISTEN_TLS_CERT_FILE": "/x/x", "LISTEN_TLS_KEY_FILE": "/x/x", "LISTEN_TOKEN_FILE": "/x/x",
-		"WEBHOOK_SECRET_FILE": "/x/x", "NOTIFY_URL": "x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X",
+		"WEBHOOK_SECRET_FILE": "/x/x", "NOTIFY_URL": "x", "LEASE": "X", "LOG_LEVEL": "x", "LOG_FORMAT": "x", "POD_NAMESPACE": "X", "NAME": "X",
 	}, outside(t))
 	var list Errors
 	if !errors.As(err, &list) {
@@ -295,8 +300,8 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "REPO: ") || got[len(got)-1] != "POD_NAMESPACE" {
 		t.Errorf("the mistakes are not in the order of the documentation:\n%v", err)
 	}
-	if len(got) != 36 {
-		t.Errorf("%d mistakes are reported, want one for each of 36 variables:\n%v", len(got), err)
+	if len(got) != 37 {
+		t.Errorf("%d mistakes are reported, want one for each of 37 variables:\n%v", len(got), err)
 	}
 }
 
@@ -481,6 +486,56 @@ func TestVariablesAreDocumented(t *testing.T) {
 	}
 }
 
+// TestNameOfClone has what a repo in REPO is called that is a clone in the directory
+// "checkout", with the remote "origin" at …/site.git.
+func TestNameOfClone(t *testing.T) {
+	t.Parallel()
+	clone := filepath.Join(t.TempDir(), "checkout")
+	if err := os.MkdirAll(filepath.Join(clone, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(clone, ".git", name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("HEAD", "ref: refs/heads/master\n")
+	write("config", "[remote \"origin\"]\n\turl = https://h/team/My_Site.git\n")
+	worktree := vars{"REPO": "file://" + clone, "VERSION_MODE": "worktree"}
+	name := func(set vars) string { return mustConfigure(t, set).Repos[0].Name }
+	for given, want := range map[string]string{name(worktree): "my-site", name(worktree.with(vars{"NAME": "other"})): "other",
+		name(vars{"REPO": "file://" + clone}): "checkout"} {
+		if given != want {
+			t.Errorf("called %q, want %q", given, want)
+		}
+	}
+	writes, err := configure(t, worktree.with(vars{"DRYRUN": "off", "KUBECTL_OPTIONS": "--server=http://h"}), outside(t))
+	if err != nil || writes.Repos[0].Name != "checkout" {
+		t.Errorf("what writes is called %v, want the directory's name: %v", writes.Repos, err)
+	}
+	write("config", "[remote \"origin\n")
+	damaged := mustConfigure(t, worktree)
+	if damaged.Repos[0].Name != "checkout" || !strings.Contains(strings.Join(damaged.Warnings, "\n"), "cannot be read (NAME gives it another name)") {
+		t.Errorf("a damaged clone is called %q, with the warnings %q", damaged.Repos[0].Name, damaged.Warnings)
+	}
+	if ignored := mustConfigure(t, vars{"CONFIG": writeFile(t, "list.json", "[]"), "NAME": "x"}).Warnings; !slices.Contains(ignored, "NAME: ignored, as it is for the repo in REPO, and REPO holds none") {
+		t.Errorf("NAME without REPO: %q", ignored)
+	}
+}
+
+// TestDryRunWords has what DRYRUN may be.
+func TestDryRunWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]bool{
+		"": {}, "0": {}, "Off": {}, "false": {}, "no": {}, "1": {true, false}, "yes": {true, false},
+		"different": {true, false}, "diff": {true, true}, "DIFF": {true, true},
+	} {
+		if on, diff := parseDryRun(text); [2]bool{on, diff} != want {
+			t.Errorf("%q: on %v, diff %v, want %v", text, on, diff, want)
+		}
+	}
+}
+
 func TestOwnVariables(t *testing.T) {
 	t.Parallel()
 	own := OwnVariables()
@@ -489,7 +544,7 @@ func TestOwnVariables(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	for _, name := range []string{"POD_NAMESPACE", "PATH", ""} {
+	for _, name := range []string{"POD_NAMESPACE", "NAME", "PATH", ""} {
 		if slices.Contains(own, name) {
 			t.Errorf("%q is listed", name)
 		}

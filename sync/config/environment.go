@@ -27,6 +27,7 @@ import (
 //	verbatim set where white space at the ends may belong to the value
 type environment struct {
 	Repo   string `envconfig:"REPO" desc:"The repo to sync, or several separated by commas or white space: 'https://', 'http://', 'ssh://', 'git@host:path' or 'file://'. 'REPO' or 'CONFIG' is required; with both, all of their repos are synced."`
+	Name   string `envconfig:"NAME" auto:"the last part of its URL; with 'DRYRUN' and 'VERSION_MODE=worktree' the last part of the URL of remote 'origin'" desc:"What the repo in 'REPO' is called, if that holds one only: its ConfigMap and its Lease have this name."`
 	Config string `envconfig:"CONFIG" auto:"'/kubesync.json' if that file exists and 'REPO' is not set" desc:"Where the list of repos is: '/path', 'file:///path', 'http://' or 'https://'. It is read again at every interval."`
 
 	Cmd        string `envconfig:"CMD" desc:"Command that turns the files of each repo in 'REPO' into manifests. It is split like a shell does, and run without one."`
@@ -54,8 +55,8 @@ type environment struct {
 	KubectlOptions string `envconfig:"KUBECTL_OPTIONS" desc:"Connection flags of kubectl, quoted as for a shell: '--kubeconfig', '--context', '--server', '--namespace', '--as' and so on, '--username' and '--password'; '-v' sets the log level. 'KUBECONFIG' and the proxy variables are honoured as kubectl does."`
 	CurlOptions    string `envconfig:"CURL_OPTIONS" desc:"How 'CONFIG' is fetched over http or https, quoted as for a shell: '--cacert', '--capath', '--cert', '--key', '-u', '-H', '-k', '--connect-timeout', '-m', '-x' and '-L', as curl knows them."`
 
-	DryRun truth `envconfig:"DRYRUN" default:"off" desc:"Do everything but write, and print what would be done."`
-	Once   truth `envconfig:"ONCE" default:"off" desc:"Sync every repo once, then exit: status 0 if all are in sync, 1 if not, 2 for a mistake in the configuration."`
+	DryRun string `envconfig:"DRYRUN" default:"off" desc:"Do everything but write, and print what would be done. 'diff' is on, too, and with 'ONCE' the exit status tells of changes: 0 if nothing would change, 1 if something would, 3 if something could not be planned."`
+	Once   truth  `envconfig:"ONCE" default:"off" desc:"Sync every repo once, then exit: status 0 if all are in sync, 1 if not, 2 for a mistake in the configuration."`
 
 	Prune      truth  `envconfig:"PRUNE" default:"on" desc:"Delete from the cluster what has left git."`
 	PruneLimit string `envconfig:"PRUNE_LIMIT" default:"50%" desc:"How much of a set one revision may prune without approval: a share of its live objects ('50%', looked at only when more than 10 objects would go) or a number of objects ('20')."`
@@ -103,6 +104,14 @@ func (t *truth) Decode(text string) error {
 		*t = true
 	}
 	return nil
+}
+
+// parseDryRun reads DRYRUN: a truth value, or the word that has the exit status tell of
+// changes.
+func parseDryRun(text string) (on, diff bool) {
+	var value truth
+	_ = value.Decode(text) // it never fails
+	return bool(value), strings.EqualFold(text, "diff")
 }
 
 // readEnvironment reads the variables of the process. A text that is set but empty
@@ -170,11 +179,13 @@ func Variables() []Variable {
 
 // OwnVariables lists the names of the variables that tell kubesync, and nobody
 // else, what to do and which credentials to use: a transform command does not get
-// them. POD_NAMESPACE is not among them, as many programs read it.
+// them. POD_NAMESPACE and NAME are not among them, as many programs read them.
 func OwnVariables() []string {
 	names := []string{"KUBECONFIG"}
 	for field := range reflect.TypeFor[environment]().Fields() {
-		if name := field.Tag.Get("envconfig"); name != "POD_NAMESPACE" {
+		switch name := field.Tag.Get("envconfig"); name {
+		case "POD_NAMESPACE", "NAME":
+		default:
 			names = append(names, name)
 		}
 	}

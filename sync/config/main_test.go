@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	names := append(OwnVariables(), "POD_NAMESPACE", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT",
+	names := append(OwnVariables(), "NAME", "POD_NAMESPACE", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT",
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy")
 	for _, name := range names {
 		if err := os.Unsetenv(name); err != nil {
@@ -71,7 +71,7 @@ func configure(t *testing.T, set vars, host host) (Config, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.DryRun = true
+	env.DryRun = "on"
 	known := map[string]reflect.Value{}
 	for field, value := range reflect.ValueOf(&env).Elem().Fields() {
 		known[field.Tag.Get("envconfig")] = value

@@ -53,16 +53,18 @@ func parseRepoName(name string) (string, error) {
 	return name, nil
 }
 
-// nameOf returns a repo's name after the last element of its URL. What no object may
-// have in its name becomes a dash: a repo called My_App is known as my-app. It is
-// empty if nothing is left.
-func nameOf(url repo.URL) string {
+// nameOf returns a repo's name after the last element of its URL.
+func nameOf(url repo.URL) string { return validName(url.Name()) }
+
+// validName makes a repo's name of any text. What no object may have in its name becomes
+// a dash: a repo called My_App is known as my-app. It is empty if nothing is left.
+func validName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(url.Name()))
+	}, strings.ToLower(text))
 	var labels []string
 	for label := range strings.SplitSeq(name, ".") {
 		if label = strings.Trim(label, "-"); label != "" {
@@ -77,7 +79,7 @@ func nameOf(url repo.URL) string {
 func (r Repo) check() error {
 	switch {
 	case r.Name == "":
-		return fmt.Errorf("the URL %s holds nothing that can be the repo's name: list it in CONFIG with a name", r.URL)
+		return fmt.Errorf("the URL %s holds nothing that can be the repo's name: set NAME, or list it in CONFIG with a name", r.URL)
 	case r.Version.IsWorktree() && !r.URL.IsFile():
 		return fmt.Errorf("version mode \"worktree\" needs a file:// URL, and %s is none", r.URL)
 	}
