@@ -27,6 +27,9 @@ const (
 	exitOK            = 0
 	exitNotInSync     = 1 // ONCE: some repo failed, or objects remain parked or failed, or the Lease is held
 	exitConfiguration = 2
+
+	exitWouldChange = 1 // DRYRUN=diff with ONCE, as diff has it: something would change
+	exitNotPlanned  = 3 // DRYRUN=diff with ONCE: what would be exitNotInSync otherwise
 )
 
 // grace is how long after a signal the work may take to stop: an orchestrator

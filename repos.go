@@ -60,8 +60,8 @@ func (l *repoList) read(ctx context.Context) ([]sync.Repo, error) {
 		names[i] = r.Name
 		known[i] = apply.ListedRepo{Name: r.Name, Tier: r.Tier, Namespaces: r.Namespaces}
 	}
-	if l.cluster != nil {
-		l.cluster.Listed(known)
+	if l.cluster != nil && !slices.ContainsFunc(all, l.previews) {
+		l.cluster.Listed(known) // a preview names only some of the daemon's repos
 	}
 	l.ready.Listed(names)
 	l.listed.Store(&all)
@@ -91,6 +91,10 @@ func (w *wiring) wait() time.Duration {
 	}
 	return w.settings.Wait
 }
+
+// previews tells whether a repo is looked at for what another kubesync would do, once it
+// has the files that lie here.
+func (w *wiring) previews(r config.Repo) bool { return w.settings.DryRun && r.Version.IsWorktree() }
 
 // open builds the pipeline of a repo.
 func (w *wiring) open(ctx context.Context, r config.Repo, listener sync.Listener) (*sync.Pipeline, error) {
@@ -168,6 +172,7 @@ func (w *wiring) set(r config.Repo, listener sync.Listener) *apply.Set {
 		PruneLimit:       w.settings.PruneLimit,
 		Rendering:        rendering(r),
 		Suspend:          r.Suspend,
+		Preview:          w.previews(r),
 		Drift:            w.settings.Drift,
 		Resync:           w.settings.Resync,
 		Limits:           w.settings.Limits,

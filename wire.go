@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -18,9 +17,6 @@ import (
 	"github.com/kubesync/kubesync/sync/status/notify"
 	"github.com/kubesync/kubesync/sync/status/probe"
 )
-
-// oncePatience is how long ONCE waits for the Lease.
-const oncePatience = 30 * time.Second
 
 // wiring holds what the parts of the program share.
 type wiring struct {
@@ -131,7 +127,7 @@ func (w *wiring) run(ctx context.Context) int {
 		return misconfigured("kubesync", err)
 	case err != nil:
 		w.log.Error().Err(err).Msg("there is no list of repos")
-		return exitNotInSync
+		return w.notInSync()
 	case ctx.Err() != nil:
 		return w.stopped(ctx)
 	case w.settings.Once:
@@ -173,7 +169,7 @@ func (w *wiring) run(ctx context.Context) int {
 func (w *wiring) stopped(ctx context.Context) int {
 	w.log.Info().Msg(context.Cause(ctx).Error())
 	if w.settings.Once {
-		return exitNotInSync
+		return w.notInSync()
 	}
 	return exitOK
 }
@@ -188,42 +184,6 @@ func (w *wiring) firstList(ctx context.Context, list *repoList) ([]sync.Repo, er
 		var unreachable *config.Unreachable
 		return errors.As(err, &unreachable)
 	})
-}
-
-// once takes all repos through the pipeline once.
-func (w *wiring) once(ctx context.Context, repos []sync.Repo) int {
-	inSync := false
-	pass := func(ctx context.Context) {
-		inSync = sync.Once(ctx, repos, sync.OnceOptions{
-			Observer:     w.observer,
-			Housekeeping: w.housekeeping(),
-			DryRun:       w.settings.DryRun,
-			Log:          w.log,
-		})
-	}
-	if w.lease == nil {
-		pass(ctx)
-	} else if err := w.lease.Once(ctx, oncePatience, pass); err != nil {
-		w.log.Error().Err(err).Msg("nothing was synced")
-		return exitNotInSync
-	}
-	switch {
-	case ctx.Err() != nil:
-		return w.stopped(ctx)
-	case w.printer != nil && w.printer.Err() != nil:
-		w.log.Error().Err(w.printer.Err()).Msg("the plan could not be printed")
-		return exitNotInSync
-	}
-	done := "in sync"
-	if w.settings.DryRun {
-		done = "planned"
-	}
-	if !inSync {
-		w.log.Error().Int("repos", len(repos)).Msg("not all repos are " + done)
-		return exitNotInSync
-	}
-	w.log.Info().Int("repos", len(repos)).Msg("all repos are " + done)
-	return exitOK
 }
 
 // housekeeping keeps the RoleBindings of application repos and looks after sets that

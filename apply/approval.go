@@ -164,8 +164,12 @@ func asObjects(members []member) []prune.Object {
 	return objects
 }
 
-// howToApprove says what releases a deletion, given the items of an approval.
+// howToApprove says what releases a deletion, given the items of an approval. A preview's
+// revision is none that anybody could approve, and its commit is still to come.
 func (s *Set) howToApprove(revision string, items ...string) string {
+	if s.options.Preview {
+		return "to approve it: the trailer \"Kubesync-Prune: approved\" in the message of the commit"
+	}
 	return fmt.Sprintf("to approve it: %s, or the trailer \"Kubesync-Prune: approved\" in the message of the next commit", s.approvalCommand(revision, items...))
 }
 

@@ -13,6 +13,16 @@ import (
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
+// Unreachable returns why the API server cannot be reached, nil if it answers, whatever
+// it says.
+func (c *Cluster) Unreachable(ctx context.Context) error {
+	err := c.typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	if unreachable(err) {
+		return err
+	}
+	return nil
+}
+
 // DryRun tells what Apply would do, and does none of it: every object is sent as
 // a server-side dry run, what left git goes through the same proofs, and no
 // parent, RoleBinding or Lease is written. What depends on something that is
@@ -22,10 +32,12 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 		return Result{Suspended: reason, Warnings: plan.Warnings}, nil
 	}
 	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
-	var held *WriterError // no reason not to look, but worth knowing
-	if err := s.checkWriter(ctx, plan.parent); errors.As(err, &held) {
-		result.Warnings = append(result.Warnings, held.Error())
-	} else if err != nil {
+	notes, err := s.previewNotes(ctx, &plan)
+	if err != nil {
+		return result, err
+	}
+	result.Warnings = append(result.Warnings, notes...)
+	if err := s.noteWriter(ctx, plan, &result); err != nil {
 		return result, err
 	}
 	r := &rehearsal{set: s, plan: &plan}
@@ -40,6 +52,20 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 		}
 	}
 	return result, s.rehearsePrune(ctx, &plan, &result)
+}
+
+// noteWriter warns of another kubesync that writes the set: no reason not to look, but
+// worth knowing, unless it is the very one whose doing is to be seen.
+func (s *Set) noteWriter(ctx context.Context, plan Plan, result *Result) error {
+	if s.options.Preview {
+		return nil
+	}
+	err := s.checkWriter(ctx, plan.parent)
+	if held := (*WriterError)(nil); errors.As(err, &held) {
+		result.Warnings = append(result.Warnings, held.Error())
+		return nil
+	}
+	return err
 }
 
 // rehearsal is one dry run of one plan.

@@ -28,7 +28,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
 	case owner.released:
 		return nil
-	case owner.repo != "":
+	case owner.repo != "" && !s.options.Preview:
 		s.waitFor(owner.repo)
 		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
 	}

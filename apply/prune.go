@@ -211,10 +211,10 @@ func (s *Set) sortOut(plan *Plan) leavers {
 		exempt, off := s.exempts(m), s.switchedOff(m)
 		switch {
 		case exempt != "":
-			sorted.kept = append(sorted.kept, blocked(m, exempt))
+			sorted.kept = append(sorted.kept, exempted(m, exempt))
 		case off != "":
 			sorted.switchedOff = true
-			sorted.kept = append(sorted.kept, blocked(m, off))
+			sorted.kept = append(sorted.kept, exempted(m, off))
 		case m.Terminating:
 			sorted.terminating = append(sorted.terminating, m)
 			sorted.kept = append(sorted.kept, blocked(m, "the object is being deleted"+pendingReason(m.Finalizers)))
@@ -271,6 +271,11 @@ func (s *Set) switchedOff(m member) string {
 // blocked is the outcome of an object that left git and stays for now.
 func blocked(m member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason}
+}
+
+// exempted is the outcome of an object that stays whatever anybody approves.
+func exempted(m member, reason string) Outcome {
+	return Outcome{ID: m.ID, Action: Blocked, Reason: reason, Exempt: true}
 }
 
 // needsApproval is the outcome of an object that goes when a person approves it.

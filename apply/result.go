@@ -34,6 +34,9 @@ type Outcome struct {
 	// Reason says why for Blocked, Parked and Refused, and may add to the others
 	// (for example which immutable field had an object recreated).
 	Reason string
+	// Exempt marks what is Blocked whatever anybody approves: by its annotations, its owner
+	// or the configuration. All else that is Blocked waits for something.
+	Exempt bool
 	// Err is set for Failed and Refused.
 	Err error
 	// NeedsApproval says of a Blocked object that it goes as soon as a person approves that.
@@ -73,6 +76,17 @@ func (r Result) Counts() map[Action]int {
 		counts[outcome.Action]++
 	}
 	return counts
+}
+
+// WaitingPrunes returns how many objects left git and wait to be deleted.
+func (r Result) WaitingPrunes() int {
+	waiting := 0
+	for _, o := range r.Outcomes {
+		if o.Action == Blocked && !o.Exempt {
+			waiting++
+		}
+	}
+	return waiting
 }
 
 // Err returns why the cluster is not what git says: objects that failed, were

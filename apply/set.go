@@ -24,7 +24,10 @@ type SetOptions struct {
 	Prune      bool
 	PruneLimit PruneLimit
 	Suspend    bool // the configuration stops every write
-	Drift      DriftPolicy
+	// Preview says that the set is only ever dry-run, with files that the daemon which
+	// writes it has not got yet.
+	Preview bool
+	Drift   DriftPolicy
 	// Resync is how often what is known to be as applied is applied all the same,
 	// jittered; 0 for never.
 	Resync time.Duration

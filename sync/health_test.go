@@ -109,7 +109,7 @@ func TestOnceWaitsForHealth(t *testing.T) {
 		s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }}
 		r := s.repo("shop", apply.System)
 		r.Wait = 20 * time.Minute
-		if Once(t.Context(), []Repo{r}, OnceOptions{Observer: &recorder{}, Log: quiet()}) {
+		if Once(t.Context(), []Repo{r}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
 			t.Error("a repo that is not healthy counts as in sync")
 		}
 		if took := time.Since(started); took < r.Wait {

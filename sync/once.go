@@ -18,13 +18,24 @@ type OnceOptions struct {
 	Log          zerolog.Logger
 }
 
+// Pass is what one pass over all repos came to.
+type Pass struct {
+	// InSync tells that all repos are in sync or, in a dry run, planned. A pass that was
+	// cut short is not.
+	InSync bool
+	// Changes tells that the last sync of a repo wrote or deleted objects or, in a dry run,
+	// would.
+	Changes bool
+	// WaitingPrunes is how many objects left git and wait to be deleted.
+	WaitingPrunes int
+}
+
 // Once takes all repos through the pipeline one after the other, system repos
 // first, then tries those again that were left with failed or parked objects, as
-// long as that gets any further. It returns whether all are in sync, which a pass
-// that was cut short is not.
-func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
+// long as that gets any further.
+func Once(ctx context.Context, repos []Repo, options OnceOptions) Pass {
 	ok := true
-	var pending []*Loop
+	var all, pending []*Loop
 	ordered := inOrder(repos)
 	applications := slices.IndexFunc(ordered, func(r Repo) bool { return r.Tier == apply.Application })
 	for i, r := range ordered {
@@ -33,6 +44,7 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 		}
 		loop := newLoop(r, options.Observer, options.Log)
 		loop.only = true
+		all = append(all, loop)
 		defer loop.close()
 		report := loop.once(ctx)
 		switch {
@@ -44,9 +56,21 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) bool {
 		}
 	}
 	if options.DryRun {
-		return ok && len(pending) == 0
+		ok = ok && len(pending) == 0
+	} else {
+		ok = retry(ctx, pending) && ok
 	}
-	return retry(ctx, pending) && ok
+	return passOf(all, ok)
+}
+
+// passOf sums up what the loops came to at last.
+func passOf(loops []*Loop, inSync bool) Pass {
+	pass := Pass{InSync: inSync}
+	for _, loop := range loops {
+		pass.Changes = pass.Changes || loop.last.Changed()
+		pass.WaitingPrunes += loop.last.Result.WaitingPrunes()
+	}
+	return pass
 }
 
 // keepHouse does the housekeeping, if there is any, and tells whether it went well.

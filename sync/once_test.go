@@ -17,15 +17,15 @@ func TestOnceTakesSystemReposFirstAndTheRestAsListed(t *testing.T) {
 		(&stages{}).repo("b", apply.Application), (&stages{}).repo("d", apply.System),
 		(&stages{}).repo("a", apply.Application), (&stages{}).repo("c", apply.System),
 	}
-	ok := Once(t.Context(), repos, OnceOptions{Observer: seen, Log: quiet(), Housekeeping: func(context.Context) error {
+	pass := Once(t.Context(), repos, OnceOptions{Observer: seen, Log: quiet(), Housekeeping: func(context.Context) error {
 		kept++
 		if got := seen.order(); !slices.Equal(got, []string{"d", "c"}) {
 			t.Errorf("housekeeping came after %v, want it after the system repos", got)
 		}
 		return nil
 	}})
-	if got, want := seen.order(), []string{"d", "c", "b", "a"}; !ok || kept != 1 || !slices.Equal(got, want) {
-		t.Errorf("ok %v, kept %d times, order %v, want %v", ok, kept, got, want)
+	if got, want := seen.order(), []string{"d", "c", "b", "a"}; !pass.InSync || kept != 1 || !slices.Equal(got, want) {
+		t.Errorf("in sync %v, kept %d times, order %v, want %v", pass.InSync, kept, got, want)
 	}
 }
 
@@ -90,13 +90,42 @@ func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repos := []Repo{test.repos["a"].repo("a", apply.System), test.repos["b"].repo("b", apply.System)}
-			if ok := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: test.dryRun, Log: quiet()}); ok != test.ok {
-				t.Errorf("in sync: %v, want %v", ok, test.ok)
+			if pass := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: test.dryRun, Log: quiet()}); pass.InSync != test.ok {
+				t.Errorf("in sync: %v, want %v", pass.InSync, test.ok)
 			}
 			for repo, want := range test.tries {
 				if got := test.repos[repo].count(Resolving); got != want {
 					t.Errorf("%s was tried %d times, want %d", repo, got, want)
 				}
+			}
+		})
+	}
+}
+
+func TestOnceTellsOfChangesAndOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	exempt := outcome(apply.Blocked, "kept")
+	exempt.Exempt = true
+	tests := map[string]struct {
+		a, b apply.Result
+		want Pass
+	}{
+		"nothing":           {resultOf(), resultOf(outcome(apply.Unchanged, "a")), Pass{InSync: true}},
+		"kept for good":     {resultOf(exempt), resultOf(), Pass{InSync: true}},
+		"one is created":    {resultOf(), resultOf(outcome(apply.Created, "a")), Pass{InSync: true, Changes: true}},
+		"one is configured": {resultOf(outcome(apply.Configured, "a")), resultOf(), Pass{InSync: true, Changes: true}},
+		"one is pruned":     {resultOf(), resultOf(outcome(apply.Pruned, "a")), Pass{InSync: true, Changes: true}},
+		"three wait": {resultOf(outcome(apply.Blocked, "a"), exempt), resultOf(outcome(apply.Blocked, "a"), outcome(apply.Blocked, "b")),
+			Pass{InSync: true, WaitingPrunes: 3}},
+		"one fails": {resultOf(outcome(apply.Failed, "a")), resultOf(outcome(apply.Created, "a")), Pass{Changes: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := &stages{apply: results(test.a)}, &stages{apply: results(test.b)}
+			repos := []Repo{a.repo("a", apply.System), b.repo("b", apply.System)}
+			if got := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: true, Log: quiet()}); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
 	}
@@ -110,7 +139,7 @@ func TestOnceCutShortIsNotInSync(t *testing.T) {
 		return apply.Result{}, nil
 	}}
 	next := &stages{}
-	if Once(ctx, []Repo{stopping.repo("a", apply.System), next.repo("b", apply.System)}, OnceOptions{Observer: &recorder{}, Log: quiet()}) {
+	if Once(ctx, []Repo{stopping.repo("a", apply.System), next.repo("b", apply.System)}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
 		t.Error("a pass that was cut short calls itself in sync")
 	}
 	if next.count(Resolving) != 0 {
@@ -122,7 +151,7 @@ func TestOnceFailsWithItsHousekeeping(t *testing.T) {
 	t.Parallel()
 	app := &stages{}
 	forbidden := func(context.Context) error { return errors.New("forbidden") }
-	if Once(t.Context(), []Repo{app.repo("a", apply.Application)}, OnceOptions{Observer: &recorder{}, Housekeeping: forbidden, Log: quiet()}) {
+	if Once(t.Context(), []Repo{app.repo("a", apply.Application)}, OnceOptions{Observer: &recorder{}, Housekeeping: forbidden, Log: quiet()}).InSync {
 		t.Error("in sync without its RoleBindings")
 	}
 	if app.count(Applying) != 1 {
