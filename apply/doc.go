@@ -157,6 +157,13 @@
 // everything in it that is no older than the prune. An object counts as pruned when
 // it was seen to be gone: the API server says of its name that there is none.
 //
+// # Dry runs
+//
+// DryRun goes the same way and writes nothing. It shows what the kubesync that keeps the set
+// would do: the URL and the Lease of the dry run are no reason to hold a prune, and other
+// repos are not waited for. Where it was not called as that kubesync is, it warns
+// (preview.go). SetOptions.Preview says that the files are not in that kubesync's repo yet.
+//
 // # What is believed
 //
 // That something is there, and ours, is looked at before it is deleted. That something

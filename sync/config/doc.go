@@ -15,6 +15,11 @@
 // Read has no memory: to keep the last good list in force is up to its caller, who can
 // tell by the error whether trying again may help.
 //
+// What a repo in REPO is called decides which apply set it is: NAME, else the name in its
+// URL. Only a dry run of a work tree is called after the remote that it was cloned from,
+// for which .git/config is read and nothing in it run: it is to show what becomes of that
+// repo's set. What writes never gets another set than its own URL or NAME says.
+//
 // # Safety rules
 //
 //   - No value that may be a secret stands in an error or a warning: REPOCREDS, what
