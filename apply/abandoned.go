@@ -198,7 +198,9 @@ func (s *Set) deleteParent(ctx context.Context, plan Plan, result Result) error 
 	if unseen := plan.unseenNamespaces(); len(unseen) > 0 {
 		left = append(left, fmt.Errorf("what it has in %s cannot be seen, for want of rights there", strings.Join(unseen, ", ")))
 	}
-	s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", result.Counts()[Pruned]).Int("left", len(left)).Msg("deleting an abandoned set")
+	if pruned := result.Counts()[Pruned]; pruned > 0 || len(left) == 0 { // what stays is told as an error, again and again
+		s.options.Log.Info().Str("repo", s.options.Name).Int("pruned", pruned).Int("left", len(left)).Msg("deleting an abandoned set")
+	}
 	if len(left) > 0 {
 		return errors.Join(left...)
 	}

@@ -74,12 +74,13 @@ func (l *Log) Observe(report Report) {
 	}
 }
 
-// Abandon says that a repo's objects are nobody's now.
+// Abandon says that a repo's loop has ended. What becomes of its objects, and how to have
+// them deleted, says who finds their parent without a repo, once.
 func (l *Log) Abandon(repo string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.repos, repo)
-	l.log.Warn().Str("repo", repo).Msg("abandoned: the repo left the list, its objects stay")
+	l.log.Info().Str("repo", repo).Msg("stopped: the configuration does not name the repo any more")
 }
 
 // Drift writes a line about an object that somebody else changed.
