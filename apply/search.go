@@ -2,14 +2,13 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -42,50 +41,55 @@ func (c *Cluster) membersOf(ctx context.Context, k *kinds, s *Set) ([]ID, error)
 	return c.search.members[s.id], nil
 }
 
-// searchAll lists the metadata of all labelled objects, of one kind after the other.
+// searchAll lists the metadata of all labelled objects, kind by kind. A daemon that may
+// not list ConfigMaps everywhere serves application repos alone, and is not asked for
+// the rest: it looks where its repos have objects.
 func (c *Cluster) searchAll(ctx context.Context, k *kinds) (map[string][]ID, error) {
-	if allowed, err := c.mayListAll(ctx); err != nil || !allowed {
+	found := &labelled{bySet: map[string][]ID{}}
+	configMaps := schema.GroupKind{Kind: "ConfigMap"}
+	switch err := c.searchKind(ctx, k, configMaps, found); {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
-	var mu sync.Mutex
-	found := map[string][]ID{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(searchesAtOnce)
 	for gk, gvk := range k.preferred {
-		served := k.served[gvk]
-		if !served.Listable {
+		if gk == configMaps || !k.served[gvk].Listable {
 			continue
 		}
 		group.Go(func() error {
-			err := c.own.listMetadata(ctx, served.GVR, "", partOfLabel, func(meta *metav1.PartialObjectMetadata) {
-				m := newMember(gk, served.GVR, meta)
-				if !m.Applied {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				found[m.Set] = append(found[m.Set], m.ID)
-			})
+			err := c.searchKind(ctx, k, gk, found)
 			if _, answered := apiStatus(err); answered && !apierrors.IsUnauthorized(err) {
 				return nil // of such a kind nothing is known, and nothing is pruned
 			}
 			return err
 		})
 	}
-	return found, group.Wait()
+	return found.bySet, group.Wait()
 }
 
-// mayListAll reports whether the daemon may list every kind, which one that serves
-// application repos alone may not: it looks where its repos have objects.
-func (c *Cluster) mayListAll(ctx context.Context) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "*", Resource: "*"},
-	}}
-	answer, err := c.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask whether every kind may be listed: %w", err)
-	}
-	return answer.Status.Allowed, nil
+// searchKind lists the metadata of all labelled objects of one kind.
+func (c *Cluster) searchKind(ctx context.Context, k *kinds, gk schema.GroupKind, found *labelled) error {
+	served, _ := k.lookup(gk)
+	return c.own.listMetadata(ctx, served.GVR, "", partOfLabel, func(meta *metav1.PartialObjectMetadata) {
+		if m := newMember(gk, served.GVR, meta); m.Applied {
+			found.add(m)
+		}
+	})
+}
+
+// labelled are the objects that a search has found, by apply set.
+type labelled struct {
+	mu    sync.Mutex
+	bySet map[string][]ID
+}
+
+func (l *labelled) add(m member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bySet[m.Set] = append(l.bySet[m.Set], m.ID)
 }
 
 // hasDeclared reports whether the set has been applied by this process.
