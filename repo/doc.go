@@ -64,7 +64,8 @@
 //     that are dropped, and the rest copied; others stay as they are, so at most
 //     half of what is held is not needed.
 //   - file://: in place, opened read-only: no lock, no gc, no ref is ever
-//     written there. Objects that are pruned from such a repository are gone
+//     written there. Each file that holds refs is read once a poll, packed-refs too, so
+//     that a poll takes time in proportion to the refs. Objects that are pruned from such a repository are gone
 //     from a revision that needs them, as they would be for git.
 //   - worktree: the files as they lie on disk. The revision's ID is the hash of
 //     the tree that git would make of them; a file that changes while it is

@@ -102,6 +102,32 @@ func FuzzListing(f *testing.F) {
 	})
 }
 
+// FuzzPackedRefs reads whatever a repository on disk may have for its packed refs.
+func FuzzPackedRefs(f *testing.F) {
+	for _, seed := range []string{
+		"# pack-refs with: peeled fully-peeled sorted \n" + hash + " refs/heads/x\n" + hash + " refs/tags/v\n^" + hash + "\n",
+		hash + " refs/heads/x", hash + " refs/heads/x\r\n", hash + "\n", "^" + hash + "\n", hash + " refs/tags/v\n^x", "#\n\n", "\x00", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		packed := packedRefs{rest: content}
+		for {
+			left := len(packed.rest)
+			name, ref, err := packed.next()
+			if err != nil {
+				return
+			}
+			if len(packed.rest) >= left {
+				t.Fatal("it does not come to an end")
+			}
+			if !isRef(name.String()) || !strings.Contains(content, name.String()) || !strings.Contains(strings.ToLower(content), ref.hash.String()) {
+				t.Errorf("made up: %s %q", ref.hash, name)
+			}
+		}
+	})
+}
+
 // FuzzFetched reads whatever may come as an answer to a fetch. What is taken of it
 // has the hash it is known by.
 func FuzzFetched(f *testing.F) {

@@ -18,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
@@ -31,9 +30,9 @@ const localCache = 8 * cache.MiByte
 // local is the source that a repository on this machine's disk is. It is read
 // where it lies.
 type local struct {
-	storage *filesystem.Storage
-	disk    *diskObjects
-	listed  refs
+	dir, common string // as gitDirs returns them
+	disk        *diskObjects
+	listed      refs
 }
 
 // openLocal opens a bare repository, a clone, or a linked work tree.
@@ -49,11 +48,7 @@ func openLocal(path string, bounds limits.Limits) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files billy.Filesystem = dotgit.NewRepositoryFilesystem(osfs.New(dir), osfs.New(common))
-	return &local{
-		storage: filesystem.NewStorage(readOnly{files}, cache.NewObjectLRU(0)),
-		disk:    disk,
-	}, nil
+	return &local{dir: dir, common: common, disk: disk}, nil
 }
 
 // gitDirs returns the directory that holds HEAD and the one that holds refs and
@@ -130,57 +125,6 @@ func checkFormat(common string) error {
 	return nil
 }
 
-// refs implements source.
-func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
-	out := newRefs(scope{all: true})
-	all, err := l.storage.IterReferences()
-	if err != nil {
-		return refs{}, err
-	}
-	err = all.ForEach(func(ref *plumbing.Reference) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		name := ref.Name()
-		if !name.IsBranch() && !name.IsTag() && name != plumbing.HEAD {
-			return nil
-		}
-		if name == plumbing.HEAD && ref.Type() == plumbing.SymbolicReference && ref.Target().IsBranch() {
-			out.head = short(ref.Target())
-		}
-		end, err := storer.ResolveReference(l.storage, name)
-		if errors.Is(err, plumbing.ErrReferenceNotFound) {
-			return nil // HEAD of a new repository, or a link that dangles
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		switch {
-		case name == plumbing.HEAD:
-			out.headCommit = end.Hash()
-		case name.IsBranch():
-			out.branches[short(name)] = end.Hash()
-		default:
-			out.tags[short(name)] = l.peel(end.Hash())
-		}
-		return nil
-	})
-	if _, ok := out.branches[out.head]; !ok {
-		out.head = "" // as a server does not tell of a branch that is yet to be born
-	}
-	l.listed = out
-	return out, err
-}
-
-// peel follows tag objects. A tag that leads nowhere is left as it is: it is an
-// error for whoever chooses it.
-func (l *local) peel(tip plumbing.Hash) tag {
-	if c, err := readCommit(l.disk, tip); err == nil {
-		return tag{tip, c.Hash}
-	}
-	return tag{tip, tip}
-}
-
 // history implements source.
 func (l *local) history(ctx context.Context, tips []tag, older history) (history, error) {
 	shallow, err := l.shallow()
@@ -216,12 +160,25 @@ func (l *local) history(ctx context.Context, tips []tag, older history) (history
 
 // shallow returns the commits behind which the repository is cut off.
 func (l *local) shallow() (map[plumbing.Hash]bool, error) {
-	cut, err := l.storage.Shallow()
-	out := make(map[plumbing.Hash]bool, len(cut))
-	for _, hash := range cut {
-		out[hash] = true
+	path := filepath.Join(l.common, "shallow")
+	content, err := readSmall(path, l.disk.limits.Of(limits.Refs)+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	if err := l.disk.limits.Check(limits.Refs, "the list of commits behind which it is cut off is too long", int64(len(content))); err != nil {
+		return nil, err
+	}
+	out := map[plumbing.Hash]bool{}
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); !plumbing.IsHash(line) {
+			return nil, fmt.Errorf("%s: %w", path, damaged(line))
+		}
+		out[plumbing.NewHash(line)] = true
+	}
+	return out, nil
 }
 
 // objects implements source.
