@@ -141,7 +141,14 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 		return Result{}, err
 	}
 	out := &output{log: t.options.Log}
-	if err := t.run(ctx, todo, out); err != nil {
+	err = t.run(ctx, todo, out)
+	if lost := where.check(); errors.Is(lost, errLost) {
+		// Part of what it made may be gone with it, and must not be taken for all.
+		err = errors.Join(err, fmt.Errorf("its directory %s was removed while it ran, perhaps by what tidies up temporary files; the next run makes a new one", where.dir))
+	} else {
+		err = errors.Join(err, lost)
+	}
+	if err != nil {
 		// Whatever it left, of whatever size and depth, is nobody else's business.
 		err = errors.Join(err, where.empty())
 		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines(), notes))
@@ -162,8 +169,21 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	return Result{Files: newFileSet(found.files), Source: source, Notes: append(notes, found.notes...)}, nil
 }
 
-// prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR.
+// prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR. A
+// workspace that was removed since the last run is replaced by a new one.
 func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
+	if t.workspace != nil {
+		err := t.workspace.check()
+		if errors.Is(err, errLost) {
+			t.options.Log.Warn().Str("directory", t.workspace.dir).
+				Msg("CMD's directory, or the lock in it, was removed, perhaps by what tidies up temporary files; it is made again")
+			err = t.workspace.close()
+			t.workspace = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if t.workspace == nil {
 		where, err := openWorkspace(t.options.WorkDir, t.options.RepoName)
 		if err != nil {

@@ -63,6 +63,13 @@
 //   - INDIR is restored before every run, by who checks out, who must not follow
 //     the links that CMD may have left there: the daemon has more rights than CMD.
 //     OUTDIR and TMPDIR are made anew.
+//   - The three are in a directory below the daemon's TMPDIR, which a lock in it gives to one
+//     repository of one process. Whoever tidies up temporary files may remove it, or the
+//     lock alone. Before and after each run it is looked at: what was removed is made again
+//     for the next run, and what is in its place (a link, a directory of others) is neither
+//     used nor changed. What a run left that lost its directory does not count. If TMPDIR
+//     itself is missing, that is an error of the sync and not of the configuration: a repo
+//     without CMD needs none, and a volume may be mounted later.
 //   - Symbolic links are resolved by this package, never by the kernel, and only
 //     to targets inside the repository (for OUTDIR: inside INDIR and OUTDIR).
 //   - kustomize runs in a helper of its own, without files, network and programs:

@@ -21,6 +21,9 @@ const (
 	tmpDir = "TMPDIR"
 )
 
+// lockFile is the file in a workspace by which it belongs to a process.
+const lockFile = "lock"
+
 // maxWorkspaces is how many processes may work on repositories of one name side
 // by side under one base directory.
 const maxWorkspaces = 1000
@@ -35,13 +38,7 @@ type workspace struct {
 
 // openWorkspace finds or makes the workspace of a repository under base.
 func openWorkspace(base, repo string) (*workspace, error) {
-	if base == "" {
-		base = os.TempDir()
-	}
-	base, err := filepath.Abs(base)
-	if err == nil {
-		base, err = filepath.EvalSymlinks(base)
-	}
+	base, err := findBase(base)
 	if err != nil {
 		return nil, fmt.Errorf("find a place for CMD's work tree: %w", err)
 	}
@@ -65,6 +62,38 @@ func openWorkspace(base, repo string) (*workspace, error) {
 		return w, nil
 	}
 	return nil, fmt.Errorf("all of %s to %s.%d are in use by other processes", filepath.Join(base, name), name, maxWorkspaces)
+}
+
+// findBase returns the directory that workspaces are made in, without symbolic links. It
+// is not made: it is the user's, and may be a volume that is not mounted.
+func findBase(given string) (string, error) {
+	base, called := given, "the directory "+given
+	if base == "" {
+		base = os.TempDir()
+		called = "TMPDIR (" + base + ")"
+		if os.Getenv("TMPDIR") == "" {
+			called = base + ", which is used because TMPDIR is not set,"
+		}
+	}
+	const advice = "make it, mount a volume there, or set TMPDIR to a directory that kubesync may write to"
+	absolute, err := filepath.Abs(base)
+	if err == nil {
+		absolute, err = filepath.EvalSymlinks(absolute)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s does not exist: %s (%w)", called, advice, err)
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(absolute)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be used: %w; set TMPDIR to a directory that kubesync may write to", called, err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory: set TMPDIR to one that kubesync may write to", called)
+	}
+	return absolute, nil
 }
 
 // fileName makes a repository's name safe to be part of a file name.
@@ -96,10 +125,10 @@ func lockDirectory(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(owner.Uid) != os.Geteuid() {
+	if !isOwnDirectory(info) {
 		return nil, errTaken
 	}
-	name := filepath.Join(dir, "lock")
+	name := filepath.Join(dir, lockFile)
 	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		// Its owner may just be removing it.
@@ -120,11 +149,59 @@ func lockDirectory(dir string) (*os.File, error) {
 	return nil, errors.Join(errTaken, err, lock.Close())
 }
 
+// isOwnDirectory tells a directory of our own user from a symbolic link and what others
+// have made.
+func isOwnDirectory(info fs.FileInfo) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return info.IsDir() && ok && int(owner.Uid) == os.Geteuid()
+}
+
+// errLost means that a workspace was removed, and what is in its place, if anything, is
+// not ours.
+var errLost = errors.New("CMD's directory was removed")
+
+// check looks whether the workspace is still the one that was locked, and makes it ours
+// to use. Those who tidy up temporary files remove it as a whole, or the lock alone,
+// which makes it free for others to take. It is errLost then.
+func (w *workspace) check() error {
+	info, err := os.Lstat(w.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	if !isOwnDirectory(info) {
+		return errLost
+	}
+	// Another repository's CMD runs as the same user: Landlock lets it change the mode.
+	if err := os.Chmod(w.dir, 0o700); err != nil {
+		return fmt.Errorf("make CMD's directories private: %w", err)
+	}
+	there, err := os.Lstat(w.path(lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	if ours, err := w.lock.Stat(); err != nil || !os.SameFile(ours, there) {
+		return errors.Join(errLost, err)
+	}
+	return nil
+}
+
 // path returns the absolute path of one of the workspace's directories.
 func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
 
-// clean removes what the last run left, but for INDIR.
+// clean removes what the last run left, but for INDIR. What is in the place of a
+// workspace that was lost stays as it is.
 func (w *workspace) clean() error {
+	if err := w.check(); errors.Is(err, errLost) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	for _, name := range []string{outDir, tmpDir} {
 		if err := removeAll(w.path(name)); err != nil {
 			return fmt.Errorf("remove the last run's %s: %w", name, err)
@@ -135,6 +212,11 @@ func (w *workspace) clean() error {
 
 // empty removes all that the last run left.
 func (w *workspace) empty() error {
+	if err := w.check(); errors.Is(err, errLost) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	if err := removeAll(w.path(inDir)); err != nil {
 		return errors.Join(fmt.Errorf("remove the last run's %s: %w", inDir, err), w.clean())
 	}
@@ -143,10 +225,6 @@ func (w *workspace) empty() error {
 
 // prepare makes OUTDIR and TMPDIR anew.
 func (w *workspace) prepare() error {
-	// Another repository's CMD runs as the same user: Landlock lets it change the mode.
-	if err := os.Chmod(w.dir, 0o700); err != nil {
-		return fmt.Errorf("make CMD's directories private: %w", err)
-	}
 	if err := w.clean(); err != nil {
 		return err
 	}
@@ -183,9 +261,16 @@ func below(name, dir string) bool {
 }
 
 // close removes the workspace and gives up its lock. The lock's file goes last: as soon as
-// it is gone the directory may be somebody else's, who then keeps it.
+// it is gone the directory may be somebody else's, who then keeps it. What is in the place
+// of a workspace that was lost stays as it is.
 func (w *workspace) close() error {
-	err := w.empty()
+	err := w.check()
+	if errors.Is(err, errLost) {
+		return w.lock.Close()
+	}
+	if err == nil {
+		err = w.empty()
+	}
 	if err == nil {
 		err = os.Remove(w.lock.Name())
 	}
