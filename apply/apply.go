@@ -15,7 +15,8 @@ import (
 // Apply makes the cluster what the plan says: the parent first, then the objects
 // step by step, then what left git, then the parent's record of it. An error
 // says that it could not be carried through; what was done until then is in the
-// result, and nothing was pruned after it.
+// result, and nothing was pruned after it. What could refuse every write goes before all
+// else (pruning.first).
 func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	reason := s.suspended(plan.parent)
 	if s.activate(reason == ""); reason != "" {
@@ -28,19 +29,20 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if err := s.declare(ctx, &plan); err != nil {
 		return Result{}, err
 	}
+	result := Result{}
+	pruning := &pruning{set: s, plan: &plan, result: &result}
+	if err := pruning.first(ctx); err != nil { // before anything that it could refuse
+		return result, err
+	}
 	if err := s.widen(ctx, &plan); err != nil {
-		return Result{}, err
+		return result, err
 	}
 	if s.options.Tier == Application {
 		if err := s.enterNamespaces(ctx, &plan); err != nil {
-			return Result{}, err
+			return result, err
 		}
 	}
-	result := Result{Warnings: plan.Warnings, Outcomes: plan.held}
-	pruning := &pruning{set: s, plan: &plan, result: &result}
-	if err := pruning.first(ctx); err != nil {
-		return result, err
-	}
+	result.Warnings, result.Outcomes = plan.Warnings, append(result.Outcomes, plan.held...)
 	if err := s.applySteps(ctx, &plan, &result); err != nil {
 		return result, err
 	}
@@ -99,15 +101,7 @@ func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error 
 	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now())}
 	result.Outcomes = slices.Grow(result.Outcomes, len(plan.objects))
 	for at, objects := range inSteps(plan.objects) {
-		var rest []Object
-		for _, o := range objects {
-			if outcome, asIs := w.asIs(o); asIs {
-				result.Outcomes = append(result.Outcomes, outcome)
-			} else {
-				rest = append(rest, o)
-			}
-		}
-		outcomes, err := inStep(ctx, s.cluster, rest, w.write)
+		outcomes, err := inStep(ctx, s.cluster, w.toWrite(objects, result), w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return err
@@ -119,6 +113,22 @@ func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error 
 		}
 	}
 	return nil
+}
+
+// toWrite returns those of a step's objects that have to be written; the outcomes of the
+// others are known.
+func (w *writer) toWrite(objects []Object, result *Result) []Object {
+	var rest []Object
+	for _, o := range objects {
+		if outcome, asIs := w.asIs(o); asIs {
+			result.Outcomes = append(result.Outcomes, outcome)
+		} else if waits := notBefore(o, w.plan.objects, result.Outcomes); waits != "" {
+			result.Outcomes = append(result.Outcomes, w.set.park(Outcome{ID: o.ID(), Origin: o.Origin}, waits))
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	return rest
 }
 
 // inStep does one step's objects or members, as many at a time as the cluster

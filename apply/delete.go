@@ -99,7 +99,7 @@ func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m member, deadline
 			return s.unserved(m)
 		case apierrors.IsConflict(err):
 		case err != nil:
-			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", s.explain(err, m.object(), m.GVR.Resource)))
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", s.explain(s.blameWebhook(ctx, plan, err), m.object(), m.GVR.Resource)))
 		case deleted.Gone:
 			return Outcome{ID: m.ID, Action: Pruned}
 		default:

@@ -52,6 +52,7 @@ type Plan struct {
 	taken    map[ID]string              // what another repo of this daemon declares already
 
 	strangers *strangers // who owns what is another's, as far as that was looked up
+	webhooks  *webhooks  // which configurations webhooks are in, looked up when one fails
 }
 
 // Plan loads and checks a revision's manifests and compares them with what the
@@ -60,7 +61,7 @@ type Plan struct {
 // nothing may be pruned for it.
 func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
 	loaded, loadErr := s.loader.Load(files)
-	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}}
+	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}, webhooks: &webhooks{}}
 	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)

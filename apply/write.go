@@ -68,7 +68,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	if err != nil {
 		var needs *approvalError
 		outcome.NeedsApproval = errors.As(err, &needs)
-		return failed(outcome, w.set.judge(o, served, err))
+		return failed(outcome, w.set.judge(o, served, w.set.blameWebhook(ctx, w.plan, err)))
 	}
 	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
 	if known && !answer.Created && len(recreated) == 0 {

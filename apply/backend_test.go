@@ -1,0 +1,62 @@
+package apply
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNotBefore(t *testing.T) {
+	t.Parallel()
+	const (
+		service    = "{apiVersion: v1, kind: Service, metadata: {name: hook, namespace: guard}, spec: {selector: {app: hook}, ports: [{port: 443}]}}\n---\n"
+		deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: hook, namespace: guard}, spec: {template: {metadata: {labels: {app: hook, tier: x}}, spec: {containers: [{name: a, image: b}]}}}}\n---\n"
+		other      = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: other, namespace: guard}, spec: {template: {metadata: {labels: {app: other}}, spec: {containers: [{name: a, image: b}]}}}}\n---\n"
+		webhook    = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: guard}, webhooks: [{name: a.b.c, clientConfig: {url: 'https://x'}}, {name: d.e.f, clientConfig: {service: {name: hook, namespace: guard}}}]}\n---\n"
+		apiservice = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.x}, spec: {service: {name: hook, namespace: guard}}}\n---\n"
+		config     = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: guard}}\n---\n"
+	)
+	var (
+		theService = ID{Kind: "Service", Namespace: "guard", Name: "hook"}
+		theHook    = ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "hook"}
+		theOther   = ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "other"}
+	)
+	for name, test := range map[string]struct {
+		first, rest string
+		id          ID
+		action      Action
+		want        string
+	}{
+		"all is well":              {webhook, service + deployment, theHook, Configured, ""},
+		"its Service failed":       {webhook, service + deployment, theService, Failed, "waits for Service/guard/hook, which answers its requests and was failed"},
+		"its Service was refused":  {apiservice, service, theService, Refused, "waits for Service/guard/hook, which answers its requests and was refused"},
+		"the workload failed":      {webhook, service + deployment + other, theHook, Failed, "waits for Deployment/guard/hook, which is behind Service/guard/hook and was failed"},
+		"another workload failed":  {webhook, service + deployment + other, theOther, Failed, ""},
+		"another's Service":        {webhook, deployment, theHook, Failed, ""}, // its selector is not known
+		"no webhook configuration": {config, service + deployment, theService, Failed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := objectsOf(t, test.first+test.rest)
+			got := notBefore(all[0], all, []Outcome{{ID: test.id, Action: test.action}})
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWebhookBehind(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		`admission webhook "house.example.com" denied the request: no`:                                                             "house.example.com",
+		`Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://x": dial tcp: i/o timeout`: "a.b.c",
+		`configmaps "x" is forbidden: admission webhook "x" denied`:                                                                "",
+		``: "",
+	} {
+		if got := webhookBehind(&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: message}}); got != want {
+			t.Errorf("%q is by %q, want %q", message, got, want)
+		}
+	}
+}
