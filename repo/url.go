@@ -130,7 +130,8 @@ func parseRemote(raw *url.URL) (URL, error) {
 	return u.checked()
 }
 
-// checked refuses a URL that names no host or no repository.
+// checked refuses a URL that names no host or no repository. A slash at the end, which
+// git reads over, is taken off: with and without it the URL is the same.
 func (u URL) checked() (URL, error) {
 	if address, err := netip.ParseAddr(u.host); !u.IsFile() && (err != nil || address.Zone() != "") &&
 		(u.host == "" || strings.HasPrefix(u.host, "-") || strings.ContainsAny(u.host, "%:@/\\[]<>\"' ")) {
@@ -139,6 +140,7 @@ func (u URL) checked() (URL, error) {
 	if u.Name() == "" {
 		return URL{}, errors.New("it names no repository: the path is missing")
 	}
+	u.path = strings.TrimRight(u.path, "/")
 	return u, nil
 }
 

@@ -12,7 +12,10 @@ func TestParseURL(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ shown, name string }{
 		"https://example.com/team/app.git":         {"https://example.com/team/app.git", "app"},
-		"HTTPS://Example.COM:8443/team/app/":       {"https://example.com:8443/team/app/", "app"},
+		"HTTPS://Example.COM:8443/team/app/":       {"https://example.com:8443/team/app", "app"},
+		"https://example.com/app.git//":            {"https://example.com/app.git", "app"},
+		"git@example.com:team/app.git/":            {"git@example.com:team/app.git", "app"},
+		"file:///srv/app/":                         {"file:///srv/app", "app"},
 		"http://ann:secret@example.com/app":        {"http://example.com/app", "app"},
 		"https://token@example.com/app":            {"https://example.com/app", "app"},
 		"https://a%40b:p%2Fw%3F@example.com/app":   {"https://example.com/app", "app"},
