@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,100 +20,335 @@ type curlOptions struct {
 	caFile, caDir     string
 	certFile, keyFile string
 	insecure          bool
-	user              string // user:password
-	headers           http.Header
-	proxy             *url.URL
-	noProxy           bool // -x "": not even that of the environment
-	followRedirects   bool
-	connectTimeout    time.Duration // 0: not limited apart
-	maxTime           time.Duration
+	user              string      // user:password
+	headers           http.Header // a nil value takes away what is sent by default
+	compressed        bool
+
+	proxy   *url.URL
+	noProxy bool         // -x "": not even that of the environment
+	direct  *directHosts // --noproxy; nil: what the environment says
+
+	resolve         resolved
+	family          string // "4" or "6"; empty: either
+	http1           bool   // no HTTP/2
+	leastTLS        uint16 // 0: Go's, which is 1.2
+	latestTLS       uint16 // 0: any
+	schemes         map[string]bool
+	redirectSchemes map[string]bool
+	mostRedirects   int
+
+	connectTimeout time.Duration // 0: not limited apart
+	maxTime        time.Duration
+	retries        retries
 }
 
 const (
 	// defaultMaxTime bounds the fetch of a list without -m: curl would wait for ever.
 	defaultMaxTime = time.Minute
-	// mostRedirects is curl's own limit.
+	// mostRedirects is curl's own limit, for which --max-redirs -1 stands here, too:
+	// there is no such thing as no limit.
 	mostRedirects = 50
 )
 
-const acceptedCurl = "accepted are --cacert --capath -E/--cert --key -u/--user -H/--header -k/--insecure --connect-timeout -m/--max-time -x/--proxy and -L/--location"
+const acceptedCurl = "accepted are --cacert --capath -E/--cert --key -u/--user --oauth2-bearer -H/--header -A/--user-agent -b/--cookie -k/--insecure --connect-timeout -m/--max-time " +
+	"--retry and its like, -x/--proxy -U/--proxy-user --noproxy --resolve --compressed --proto --tlsv1.2 --http1.1 -4 -6 --max-redirs, and flags that change nothing here, such as -s -S -f -v and -L"
+
+// curlText is the values of flags that are looked at after all of them were read.
+type curlText struct {
+	headers, resolve                         []string
+	agent, referer, cookie, bearer           string
+	proxy, proxyUser, noProxy                string
+	connectTimeout, maxTime                  string
+	retryDelay, retryMaxTime                 string
+	proto, protoRedirect, latestTLS          string
+	method, output, certificateKind, keyKind string
+	tls13, ipv4, ipv6                        bool
+}
 
 // parseCurlOptions reads CURL_OPTIONS the way curl does: short flags may be joined
 // (-kL) and may have their value attached (-uuser:password). Beyond curl, a long flag
 // may have its value behind a "=". The secrets among them are made known to the
 // redactor, and stand in no error.
 func parseCurlOptions(text string, redactor *Redactor) (curlOptions, []error) {
-	var (
-		o                       curlOptions
-		headers                 []string
-		proxy                   string
-		connectTimeout, maxTime string
-	)
+	o, from := curlOptions{mostRedirects: mostRedirects}, curlText{}
 	flags := pflag.NewFlagSet("CURL_OPTIONS", pflag.ContinueOnError)
-	flags.StringVar(&o.caFile, "cacert", "", "")
-	flags.StringVar(&o.caDir, "capath", "", "")
-	flags.StringVarP(&o.certFile, "cert", "E", "", "")
-	flags.StringVar(&o.keyFile, "key", "", "")
-	flags.StringVarP(&o.user, "user", "u", "", "")
-	flags.StringArrayVarP(&headers, "header", "H", nil, "")
-	flags.BoolVarP(&o.insecure, "insecure", "k", false, "")
-	flags.BoolVarP(&o.followRedirects, "location", "L", false, "")
-	flags.StringVar(&connectTimeout, "connect-timeout", "", "")
-	flags.StringVarP(&maxTime, "max-time", "m", "", "")
-	flags.StringVarP(&proxy, "proxy", "x", "", "")
+	o.define(flags, &from)
+	defineIdle(flags)
 	problems := parseFlags(flags, text)
-	for i := range problems {
-		problems[i] = fmt.Errorf("%w; %s", problems[i], acceptedCurl)
-	}
-
+	advise(problems)
 	user, password, _ := strings.Cut(o.user, ":")
 	redactor.Add(basicSecrets(user, password)...)
-	redactor.Add(urlSecrets(proxy)...)
-	note := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
-	o.headers = http.Header{}
-	for _, line := range headers {
-		name, value, err := parseHeader(line, redactor)
-		note(err)
-		o.headers[name] = append(o.headers[name], value)
-	}
-	var err error
-	o.connectTimeout, err = parseCurlSeconds("--connect-timeout", connectTimeout, 0)
-	note(err)
-	o.maxTime, err = parseCurlSeconds("--max-time", maxTime, defaultMaxTime)
-	note(err)
-	if proxy != "" {
-		o.proxy, err = parseProxy(proxy)
-		if err != nil {
-			note(fmt.Errorf("--proxy: %w", err))
-		} else {
-			redactor.Add(urlSecrets(o.proxy.String())...)
-		}
-	}
-	o.noProxy = proxy == "" && flags.Changed("proxy")
-	if o.keyFile != "" && o.certFile == "" {
-		note(errors.New("--key is given without --cert"))
+	redactor.Add(urlSecrets(from.proxy + " " + from.referer)...)
+	redactor.Add(from.bearer)
+	for _, read := range []func() error{
+		func() error { return o.readHeaders(from, flags, redactor) },
+		func() error { return o.readTimes(from) },
+		func() error { return o.readProxy(from, flags, redactor) },
+		func() error { return o.readConnection(from, flags) },
+		func() error { return o.readSchemes(from) },
+		func() error { return o.check(from) },
+	} {
+		problems = append(problems, flatten(read())...)
 	}
 	if len(problems) == 0 {
-		_, _, err = o.transports()
-		note(err)
+		if _, _, err := o.transports(); err != nil {
+			problems = append(problems, err)
+		}
 	}
 	return o, problems
 }
 
-// parseHeader reads "Name: value". What a header carries is a secret, but for a few
-// that never do.
-func parseHeader(line string, redactor *Redactor) (name, value string, err error) {
+// flatten returns the errors that were joined to one.
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// define adds the flags that have an effect.
+func (o *curlOptions) define(flags *pflag.FlagSet, from *curlText) {
+	flags.StringVar(&o.caFile, "cacert", "", "")
+	flags.StringVar(&o.caDir, "capath", "", "")
+	flags.StringVarP(&o.certFile, "cert", "E", "", "")
+	flags.StringVar(&from.certificateKind, "cert-type", "", "")
+	flags.StringVar(&o.keyFile, "key", "", "")
+	flags.StringVar(&from.keyKind, "key-type", "", "")
+	flags.StringVarP(&o.user, "user", "u", "", "")
+	flags.StringVar(&from.bearer, "oauth2-bearer", "", "")
+	flags.StringArrayVarP(&from.headers, "header", "H", nil, "")
+	flags.StringVarP(&from.agent, "user-agent", "A", "", "")
+	flags.StringVarP(&from.referer, "referer", "e", "", "")
+	flags.StringVarP(&from.cookie, "cookie", "b", "", "")
+	flags.StringVarP(&from.method, "request", "X", http.MethodGet, "")
+	flags.StringVarP(&from.output, "output", "o", "-", "")
+	flags.StringVar(&from.connectTimeout, "connect-timeout", "", "")
+	flags.StringVarP(&from.maxTime, "max-time", "m", "", "")
+	flags.IntVar(&o.retries.most, "retry", 0, "")
+	flags.StringVar(&from.retryDelay, "retry-delay", "", "")
+	flags.StringVar(&from.retryMaxTime, "retry-max-time", "", "")
+	flags.StringVarP(&from.proxy, "proxy", "x", "", "")
+	flags.StringVarP(&from.proxyUser, "proxy-user", "U", "", "")
+	flags.StringVar(&from.noProxy, "noproxy", "", "")
+	flags.StringArrayVar(&from.resolve, "resolve", nil, "")
+	flags.StringVar(&from.proto, "proto", "", "")
+	flags.StringVar(&from.protoRedirect, "proto-redir", "", "")
+	flags.IntVar(&o.mostRedirects, "max-redirs", mostRedirects, "")
+	flags.StringVar(&from.latestTLS, "tls-max", "", "")
+	flags.BoolVar(&from.tls13, "tlsv1.3", false, "")
+	flags.BoolVarP(&from.ipv4, "ipv4", "4", false, "")
+	flags.BoolVarP(&from.ipv6, "ipv6", "6", false, "")
+	flags.BoolVar(&o.http1, "http1.1", false, "")
+	defineSwitch(flags, &o.insecure, "insecure", "k")
+	defineSwitch(flags, &o.compressed, "compressed", "")
+	defineSwitch(flags, &o.retries.refused, "retry-connrefused", "")
+	defineSwitch(flags, &o.retries.all, "retry-all-errors", "")
+}
+
+// readHeaders reads the flags that add to what a request says. A header that is given
+// by name goes before the flag for it, as curl has it.
+func (o *curlOptions) readHeaders(from curlText, flags *pflag.FlagSet, redactor *Redactor) error {
+	o.headers = http.Header{}
+	var problems []error
+	for _, line := range from.headers {
+		name, values, err := parseHeader(line, redactor)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		o.headers[name] = append(o.headers[name], values...)
+	}
+	byFlag := func(flag, name, value string) {
+		if _, given := o.headers[name]; given || !flags.Changed(flag) {
+			return
+		}
+		o.headers[name] = nil
+		if value != "" {
+			o.headers[name] = []string{value}
+		}
+		if !httpguts.ValidHeaderFieldValue(value) {
+			problems = append(problems, fmt.Errorf("the value of --%s holds a control character", flag))
+		}
+	}
+	byFlag("user-agent", "User-Agent", from.agent)
+	byFlag("referer", "Referer", strings.TrimSuffix(from.referer, ";auto"))
+	byFlag("oauth2-bearer", "Authorization", "Bearer "+from.bearer)
+	if flags.Changed("cookie") && !strings.Contains(from.cookie, "=") {
+		redactor.Add(from.cookie)
+		problems = append(problems, errors.New("a file of cookies, as --cookie has it, is not supported: write --cookie name=value"))
+	} else {
+		redactor.Add(cookieSecrets(from.cookie)...)
+		byFlag("cookie", "Cookie", from.cookie)
+	}
+	return errors.Join(problems...)
+}
+
+// cookieSecrets returns what must not be printed of cookies.
+func cookieSecrets(text string) []string {
+	secrets := []string{text}
+	for cookie := range strings.SplitSeq(text, ";") {
+		_, value, _ := strings.Cut(cookie, "=")
+		secrets = append(secrets, strings.TrimSpace(value))
+	}
+	return secrets
+}
+
+// readTimes reads the flags that are seconds.
+func (o *curlOptions) readTimes(from curlText) error {
+	var problems []error
+	seconds := func(flag, text string, byDefault time.Duration) time.Duration {
+		value, err := parseCurlSeconds(flag, text, byDefault)
+		problems = append(problems, err)
+		return value
+	}
+	o.connectTimeout = seconds("--connect-timeout", from.connectTimeout, 0)
+	o.maxTime = seconds("--max-time", from.maxTime, defaultMaxTime)
+	o.retries.delay = seconds("--retry-delay", from.retryDelay, 0)
+	o.retries.maxTime = seconds("--retry-max-time", from.retryMaxTime, longestRetrying)
+	return errors.Join(problems...)
+}
+
+// readProxy reads which way the list is fetched.
+func (o *curlOptions) readProxy(from curlText, flags *pflag.FlagSet, redactor *Redactor) error {
+	o.noProxy = from.proxy == "" && flags.Changed("proxy")
+	if flags.Changed("noproxy") {
+		direct := parseDirectHosts(from.noProxy)
+		o.direct = &direct
+	}
+	user, password, _ := strings.Cut(from.proxyUser, ":")
+	redactor.Add(basicSecrets(user, password)...)
+	if from.proxy == "" {
+		if from.proxyUser != "" {
+			return errors.New("--proxy-user is given without --proxy")
+		}
+		return nil
+	}
+	proxy, err := parseProxy(from.proxy)
+	if err != nil {
+		return fmt.Errorf("--proxy: %w", err)
+	}
+	if from.proxyUser != "" {
+		proxy.User = url.UserPassword(user, password)
+	}
+	redactor.Add(urlSecrets(proxy.String())...)
+	o.proxy = proxy
+	return nil
+}
+
+// readConnection reads what a connection is like.
+func (o *curlOptions) readConnection(from curlText, flags *pflag.FlagSet) error {
+	var problems []error
+	for _, entry := range from.resolve {
+		problems = append(problems, o.resolve.add(entry))
+	}
+	switch {
+	case from.ipv4 && from.ipv6:
+		problems = append(problems, errors.New("--ipv4 and --ipv6 exclude each other: give one of them"))
+	case from.ipv4:
+		o.family = "4"
+	case from.ipv6:
+		o.family = "6"
+	}
+	if from.tls13 {
+		o.leastTLS = tls.VersionTLS13
+	}
+	switch from.latestTLS {
+	case "", "default", "1.3":
+	case "1.2":
+		o.latestTLS = tls.VersionTLS12
+	default:
+		problems = append(problems, errors.New("the value of --tls-max is none of default, 1.2 and 1.3"))
+	}
+	if o.latestTLS != 0 && o.latestTLS < o.leastTLS {
+		problems = append(problems, errors.New("--tlsv1.3 and --tls-max leave no version of TLS"))
+	}
+	if o.mostRedirects < 0 {
+		o.mostRedirects = mostRedirects
+	}
+	if flags.Changed("retry") && o.retries.most < 0 {
+		problems = append(problems, errors.New("the value of --retry is less than 0"))
+	}
+	return errors.Join(problems...)
+}
+
+// readSchemes reads --proto and --proto-redir.
+func (o *curlOptions) readSchemes(from curlText) error {
+	o.schemes = allowedSchemes(from.proto)
+	o.redirectSchemes = allowedSchemes(from.protoRedirect)
+	if len(o.schemes) == 0 {
+		return errors.New("--proto leaves neither http nor https")
+	}
+	return nil
+}
+
+// allowedSchemes evaluates what curl calls protocols, of which only these two can be
+// the list's; others may be named.
+func allowedSchemes(text string) map[string]bool {
+	allowed := map[string]bool{"http": true, "https": true}
+	for item := range strings.SplitSeq(text, ",") {
+		name := strings.TrimLeft(item, "+-=")
+		modifiers := item[:len(item)-len(name)]
+		if strings.Contains(modifiers, "=") {
+			clear(allowed)
+		}
+		for _, scheme := range []string{"http", "https"} {
+			switch {
+			case !strings.EqualFold(name, scheme) && !strings.EqualFold(name, "all"):
+			case strings.Contains(modifiers, "-"):
+				delete(allowed, scheme)
+			default:
+				allowed[scheme] = true
+			}
+		}
+	}
+	return allowed
+}
+
+// check finds what does not go together, and values that ask for something else than
+// the list as text.
+func (o *curlOptions) check(from curlText) error {
+	var problems []error
+	if o.keyFile != "" && o.certFile == "" {
+		problems = append(problems, errors.New("--key is given without --cert"))
+	}
+	for flag, kind := range map[string]string{"--cert-type": from.certificateKind, "--key-type": from.keyKind} {
+		if kind != "" && !strings.EqualFold(kind, "PEM") {
+			problems = append(problems, fmt.Errorf("the value of %s is not PEM, which alone is supported", flag))
+		}
+	}
+	if from.method != http.MethodGet {
+		problems = append(problems, errors.New("the value of --request is not GET, which a list is fetched with"))
+	}
+	if from.output != "-" {
+		problems = append(problems, errors.New("--output is not supported: the list is not written to a file"))
+	}
+	return errors.Join(problems...)
+}
+
+// parseHeader reads "Name: value"; as curl has it, "Name:" stands for not sending what
+// is sent by default, which gives no values, and "Name;" for sending it empty. What a
+// header carries is a secret, but for a few that never do.
+func parseHeader(line string, redactor *Redactor) (name string, values []string, err error) {
 	name, value, found := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
-	if !found || value == "" || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-		redactor.Add(line)
-		return "", "", errors.New(`the value of --header is not of the form "Name: value"`)
+	if bare, empty := strings.CutSuffix(line, ";"); !found && empty {
+		name, found, values = bare, true, []string{""}
 	}
-	switch name = http.CanonicalHeaderKey(name); name {
+	if !found || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+		redactor.Add(line)
+		return "", nil, errors.New(`the value of --header is not of the form "Name: value"`)
+	}
+	name = http.CanonicalHeaderKey(name)
+	if value == "" {
+		if name == "Host" {
+			return "", nil, errors.New("--header: a request without Host is none")
+		}
+		return name, values, nil
+	}
+	switch name {
 	case "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Host", "User-Agent":
 	default:
 		redactor.Add(value)
@@ -121,7 +357,7 @@ func parseHeader(line string, redactor *Redactor) (name, value string, err error
 			redactor.Add(strings.TrimSpace(token))
 		}
 	}
-	return name, value, nil
+	return name, []string{value}, nil
 }
 
 // parseCurlSeconds reads a time as curl does, in seconds with an optional fraction.

@@ -50,13 +50,20 @@ func parseFlags(flags *pflag.FlagSet, text string) []error {
 // flagName cuts an unknown flag where its name may end and a value begin.
 var flagName = regexp.MustCompile(`^(token|password|[a-zA-Z0-9.-]*)`)
 
+// unsupportedFlag is the error of a flag that is not supported.
+type unsupportedFlag struct{ written string }
+
+// Error names the flag.
+func (u *unsupportedFlag) Error() string {
+	return fmt.Sprintf("the flag %s is not supported", u.written)
+}
+
 // unknownFlag says that a flag is not supported.
 func unknownFlag(unknown *pflag.NotExistError) error {
 	if unknown.GetSpecifiedShortnames() != "" {
-		return fmt.Errorf("the flag -%s is not supported", unknown.GetSpecifiedName())
+		return &unsupportedFlag{written: "-" + unknown.GetSpecifiedName()}
 	}
-	name := flagName.FindString(unknown.GetSpecifiedName())
-	return fmt.Errorf("the flag --%s is not supported", name)
+	return &unsupportedFlag{written: "--" + flagName.FindString(unknown.GetSpecifiedName())}
 }
 
 // define makes an unknown flag known, so that the next attempt gets past it: all

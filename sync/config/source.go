@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kubesync/kubesync/repo/limits"
 )
@@ -49,6 +50,9 @@ func parseSource(text string, options curlOptions) (source, error) {
 		if parsed.Hostname() == "" {
 			return nil, fmt.Errorf("%q names no host", printable(parsed))
 		}
+		if !options.schemes[strings.ToLower(parsed.Scheme)] {
+			return nil, fmt.Errorf("%q: --proto in CURL_OPTIONS does not allow that scheme", printable(parsed))
+		}
 		return httpSource{url: parsed, options: options}, nil
 	default:
 		return nil, fmt.Errorf("%q is no source of a list: %s", printable(parsed), accepted)
@@ -77,7 +81,27 @@ type httpSource struct {
 
 func (h httpSource) String() string { return printable(h.url) }
 
+// read fetches the list, and again as --retry says.
 func (h httpSource) read(ctx context.Context, bounds limits.Limits) ([]byte, error) {
+	start := time.Now()
+	for try := 1; ; try++ {
+		content, err := h.fetch(ctx, bounds)
+		if err == nil {
+			return content, nil
+		}
+		delay, again := h.options.retries.wait(try, time.Since(start), err)
+		if ctx.Err() == nil && again && pause(ctx, delay) {
+			continue
+		}
+		if try > 1 {
+			return nil, fmt.Errorf("%w (after %d tries)", err, try)
+		}
+		return nil, err
+	}
+}
+
+// fetch fetches the list once.
+func (h httpSource) fetch(ctx context.Context, bounds limits.Limits) ([]byte, error) {
 	client, err := h.options.client(h.url)
 	if err != nil {
 		return nil, fmt.Errorf("CURL_OPTIONS: %w", err)
@@ -98,7 +122,11 @@ func (h httpSource) read(ctx context.Context, bounds limits.Limits) ([]byte, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, statusError(response)
+		return nil, &statusFailure{
+			error:      statusError(response),
+			status:     response.StatusCode,
+			retryAfter: parseRetryAfter(response.Header.Get("Retry-After"), time.Now()),
+		}
 	}
 	content, err := readBounded(response.Body, bounds)
 	if err != nil {
@@ -134,7 +162,7 @@ func statusError(response *http.Response) error {
 		if location, err := response.Location(); err == nil {
 			to = " to " + printable(location)
 		}
-		return fmt.Errorf("%s%s: put that URL into CONFIG, or -L into CURL_OPTIONS", answer, to)
+		return fmt.Errorf("%s%s, which cannot be followed: put the right URL into CONFIG", answer, to)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return fmt.Errorf("%s: give credentials with -u or -H in CURL_OPTIONS", answer)
 	case status == http.StatusProxyAuthRequired:

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,13 +26,14 @@ func (o curlOptions) client(target *url.URL) (*http.Client, error) {
 	return &http.Client{Transport: to, CheckRedirect: o.redirect}, nil
 }
 
-// redirect decides about following one more redirect.
-func (o curlOptions) redirect(_ *http.Request, via []*http.Request) error {
-	if !o.followRedirects {
-		return http.ErrUseLastResponse
+// redirect decides about following one more redirect. They are followed without -L,
+// too, which the shell script always gave to curl.
+func (o curlOptions) redirect(request *http.Request, via []*http.Request) error {
+	if scheme := request.URL.Scheme; !o.schemes[scheme] || !o.redirectSchemes[scheme] {
+		return fmt.Errorf("a redirect leads to %s, which --proto or --proto-redir does not allow", scheme)
 	}
-	if len(via) > mostRedirects {
-		return fmt.Errorf("more than %d redirects", mostRedirects)
+	if len(via) > o.mostRedirects {
+		return fmt.Errorf("more than %d redirects", o.mostRedirects)
 	}
 	return nil
 }
@@ -42,21 +42,14 @@ func (o curlOptions) redirect(_ *http.Request, via []*http.Request) error {
 // not. Neither keeps connections: a list is fetched once in an interval.
 func (o curlOptions) transports() (own, others *http.Transport, err error) {
 	others = &http.Transport{
-		Proxy:             http.ProxyFromEnvironment,
-		DialContext:       (&net.Dialer{Timeout: o.connectTimeout}).DialContext,
-		ForceAttemptHTTP2: true,
+		Proxy:             o.proxyOf(),
+		DialContext:       o.dial,
+		ForceAttemptHTTP2: !o.http1,
 		DisableKeepAlives: true,
-		// curl asks for no compression either, and a bound on the size means
-		// what was sent.
-		DisableCompression:  true,
+		// The bound on the size counts what comes out.
+		DisableCompression:  !o.compressed,
 		TLSHandshakeTimeout: o.connectTimeout,
-		TLSClientConfig:     &tls.Config{InsecureSkipVerify: o.insecure},
-	}
-	switch {
-	case o.noProxy:
-		others.Proxy = nil
-	case o.proxy != nil:
-		others.Proxy = http.ProxyURL(o.proxy)
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: o.insecure, MinVersion: o.leastTLS, MaxVersion: o.latestTLS},
 	}
 	if others.TLSClientConfig.RootCAs, err = o.roots(); err != nil {
 		return nil, nil, err
