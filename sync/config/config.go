@@ -87,7 +87,11 @@ func Load() (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return build(env, host{pod: findPod(env.PodNamespace, serviceAccountNamespace), listFile: defaultListFile})
+	return build(env, host{
+		pod:      findPod(env.PodNamespace, serviceAccountNamespace),
+		listFile: defaultListFile,
+		set:      environ(os.Environ()),
+	})
 }
 
 // defaultListFile is where a Deployment may mount the list without setting CONFIG.
@@ -97,6 +101,7 @@ const defaultListFile = "/kubesync.json"
 type host struct {
 	pod      pod
 	listFile string
+	set      map[string]string // all variables, also those that kubesync has no use for
 }
 
 // builder holds what the parts of a configuration share while it is built.
@@ -124,6 +129,7 @@ func build(env environment, host host) (Config, error) {
 	b.serving()
 	b.telling()
 	b.logging()
+	b.inherited()
 	if err := b.err(redactor); err != nil {
 		return Config{}, err
 	}
@@ -171,7 +177,11 @@ func (b *builder) credentials() Credentials {
 func (b *builder) repos(defaults Repo) {
 	b.redactor.Add(urlSecrets(b.env.Repo)...)
 	defaults.Tier = parse(b.mistakes, "TIER", b.env.Tier, apply.ParseTier)
-	defaults.YMLDir = parse(b.mistakes, "YMLDIR", b.env.YmlDir, transform.ParseDir)
+	directory, rooted := insideRepo(b.env.YmlDir)
+	defaults.YMLDir = parse(b.mistakes, "YMLDIR", directory, transform.ParseDir)
+	if rooted && defaults.YMLDir != "" {
+		b.warn("YMLDIR: %q is taken relative to the root of each repo: write %q", b.env.YmlDir, defaults.YMLDir)
+	}
 	defaults.Recursive = bool(b.env.Recursive)
 	defaults.ConventionalDir = true
 	defaults.Command = b.env.Cmd

@@ -20,6 +20,7 @@ import (
 type listReader struct {
 	*mistakes
 	list     *List
+	entries  []*entryReader // those with a URL
 	repos    []Repo
 	warnings []string
 	names    map[string]string // who has a name: "entry 1 (url)"
@@ -27,9 +28,10 @@ type listReader struct {
 
 // entryReader reads one entry of a list into a Repo.
 type entryReader struct {
-	label string // "entry 2 (https://host/x, line 7)"
-	to    Repo
-	list  *listReader
+	number int    // counted from 1
+	label  string // "entry 2 (https://host/x, line 7)"
+	to     Repo
+	list   *listReader
 }
 
 // entryKeys returns what an entry may hold, by key. Each function reads a value that
@@ -38,9 +40,9 @@ func entryKeys() map[string]func(*entryReader, *yaml.Node) error {
 	return map[string]func(*entryReader, *yaml.Node) error{
 		"url":          func(*entryReader, *yaml.Node) error { return nil }, // read first, see entry
 		"cmd":          (*entryReader).cmd,
-		"ymldir":       text(func(e *entryReader) *string { return &e.to.YMLDir }, transform.ParseDir),
+		"ymldir":       (*entryReader).directory,
 		"privileged":   (*entryReader).privileged,
-		"name":         text(func(e *entryReader) *string { return &e.to.Name }, parseRepoName),
+		"name":         text(func(e *entryReader) *string { return &e.to.Name }, parseRepoName), // see names
 		"version_mode": (*entryReader).version,
 		"interval":     (*entryReader).interval,
 		"creds_file":   (*entryReader).credentials,
@@ -54,7 +56,7 @@ func entryKeys() map[string]func(*entryReader, *yaml.Node) error {
 
 // entry reads the entry of that number, counted from 1.
 func (l *listReader) entry(number int, node *yaml.Node) {
-	reader := &entryReader{label: fmt.Sprintf("entry %d (line %d)", number, node.Line), to: l.list.defaults, list: l}
+	reader := &entryReader{number: number, label: fmt.Sprintf("entry %d (line %d)", number, node.Line), to: l.list.defaults, list: l}
 	node = resolve(node)
 	if node.Kind != yaml.MappingNode {
 		reader.mistake("it is no object: want one with a url")
@@ -68,7 +70,7 @@ func (l *listReader) entry(number int, node *yaml.Node) {
 	url, ok := reader.url(values)
 	if ok {
 		reader.label = fmt.Sprintf("entry %d (%s, line %d)", number, url, node.Line)
-		reader.to.URL, reader.to.Name = url, nameOf(url)
+		reader.to.URL = url
 	}
 	keys := entryKeys()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -79,7 +81,7 @@ func (l *listReader) entry(number int, node *yaml.Node) {
 		case key == "priviliged":
 			reader.mistake(`"priviliged" is misspelt: write "privileged"`)
 		case !known:
-			l.warnings = append(l.warnings, fmt.Sprintf("CONFIG: %s: the key %q is not known, and ignored", reader.label, key))
+			reader.warn("the key %q is not known, and ignored", key)
 		case value.ShortTag() != "!!null":
 			if err := read(reader, value); err != nil {
 				reader.mistake("%s: %v", key, err)
@@ -87,12 +89,12 @@ func (l *listReader) entry(number int, node *yaml.Node) {
 		}
 	}
 	if ok {
-		reader.finish(number)
+		l.entries = append(l.entries, reader)
 	}
 }
 
 // finish takes the entry into the list, unless another has its name.
-func (e *entryReader) finish(number int) {
+func (e *entryReader) finish() {
 	if err := e.to.check(); err != nil {
 		e.mistake("%v", err)
 		return
@@ -101,8 +103,13 @@ func (e *entryReader) finish(number int) {
 		e.mistake(`it is called %q, and so is %s: give one of them another "name"`, e.to.Name, other)
 		return
 	}
-	e.list.names[e.to.Name] = fmt.Sprintf("entry %d (%s)", number, e.to.URL)
+	e.list.names[e.to.Name] = fmt.Sprintf("entry %d (%s)", e.number, e.to.URL)
 	e.list.repos = append(e.list.repos, e.to)
+}
+
+// warn notes something about the entry that is worth a line in the log.
+func (e *entryReader) warn(format string, args ...any) {
+	e.list.warnings = append(e.list.warnings, fmt.Sprintf("CONFIG: %s: %s", e.label, fmt.Sprintf(format, args...)))
 }
 
 // mistake notes what is wrong with the entry.
@@ -140,12 +147,36 @@ func (e *entryReader) cmd(node *yaml.Node) error {
 	return transform.ParseCommand(command)
 }
 
+// privileged takes what says true or false beyond doubt; see privilegeOf.
 func (e *entryReader) privileged(node *yaml.Node) error {
-	privileged, err := truthOf(node)
+	privileged, plain, err := privilegeOf(node)
+	if err != nil {
+		return err
+	}
 	if privileged {
 		e.to.Tier = apply.System
 	}
-	return err
+	if !plain {
+		e.warn("privileged: %s is read as %v: write %v, without quotes", strconv.Quote(node.Value), privileged, privileged)
+	}
+	return nil
+}
+
+// directory takes a path with a slash in front as well, as the shell script put it
+// behind the path of its clone.
+func (e *entryReader) directory(node *yaml.Node) error {
+	value, err := scalar(node)
+	if err != nil {
+		return err
+	}
+	relative, rooted := insideRepo(value)
+	if e.to.YMLDir, err = transform.ParseDir(relative); err != nil {
+		return err
+	}
+	if rooted {
+		e.warn("ymldir: %q is taken relative to the root of the repo: write %q", value, e.to.YMLDir)
+	}
+	return nil
 }
 
 func (e *entryReader) version(node *yaml.Node) error {
@@ -250,6 +281,25 @@ func scalar(node *yaml.Node) (string, error) {
 		return "", fmt.Errorf("%s is no text: write %s", node.Value, strconv.Quote(node.Value))
 	}
 	return node.Value, nil
+}
+
+// privilegeOf returns what an entry says about its privileges, and whether it says so
+// plainly. The shell script took an entry for privileged with true, yes, y or on (to the
+// YAML reader that it used these are one) and with the text "true". Words that cannot be
+// taken for their opposite are read as they look; numbers and all else are refused, so
+// that no right is given by guessing.
+func privilegeOf(node *yaml.Node) (privileged, plain bool, err error) {
+	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
+		switch strings.ToLower(strings.TrimSpace(node.Value)) {
+		case "true", "yes", "y", "on":
+			return true, false, nil
+		case "false", "no", "n", "off", "":
+			return false, false, nil
+		}
+		return false, false, fmt.Errorf("%s is neither: want true or false, without quotes", strconv.Quote(node.Value))
+	}
+	privileged, err = truthOf(node)
+	return privileged, true, err
 }
 
 // truthOf returns a truth value. Texts are refused: whether "false" is meant as it

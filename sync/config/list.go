@@ -94,6 +94,7 @@ func (l *List) parse(content []byte) ([]Repo, []string, error) {
 		for i, node := range array.Content {
 			reader.entry(i+1, node)
 		}
+		reader.finish()
 	}
 	if err := reader.err(l.redactor); err != nil {
 		return nil, nil, err

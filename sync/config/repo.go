@@ -85,3 +85,13 @@ func (r Repo) check() error {
 	}
 	return nil
 }
+
+// insideRepo returns a directory without slashes in front, and whether it had any. The
+// shell script put it behind the path of its clone, where one slash more does no harm.
+func insideRepo(directory string) (relative string, rooted bool) {
+	relative = strings.TrimLeft(directory, "/")
+	if rooted = relative != directory; rooted && relative == "" {
+		relative = "."
+	}
+	return relative, rooted
+}
