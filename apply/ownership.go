@@ -26,6 +26,9 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
+	case owner.released && owner.suspended:
+		return fmt.Errorf("%s belongs to repo %s, which the configuration does not name any more, and the annotation %s on ConfigMap %s stops every write to it: "+
+			"to have repo %s take it over, remove the annotation", id, owner.repo, suspendAnnotation, owner.parent, s.options.Name)
 	case owner.released:
 		return nil
 	case owner.repo != "" && !s.options.Preview:
@@ -43,6 +46,9 @@ type owner struct {
 	// released says that the set is this daemon's and has let the object go: it
 	// declares it no more (else the object were claimed), or it was abandoned.
 	released bool
+	// suspended says that a person has stopped every write to an abandoned set.
+	// Whoever lists its repo under another name has not taken that back.
+	suspended bool
 }
 
 // strangers are the owners that were looked up during one sync: a thousand objects of
@@ -93,7 +99,7 @@ func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 		found.Data[dataWriter] == c.options.Writer
 	if name, isParent := strings.CutPrefix(found.Name, parentName("")); ours && isParent {
 		listed, known := c.isListed(name)
-		theirs.repo, theirs.released = name, known && !listed
+		theirs.repo, theirs.released, theirs.suspended = name, known && !listed, parent{found}.suspended()
 	}
 	return theirs, nil
 }
