@@ -31,8 +31,13 @@
 //   - Credentials, headers and client certificate for CONFIG go to the scheme, host and
 //     port in CONFIG, not to where a redirect leads.
 //   - A repo of the list is of the application tier unless its entry says
-//     "privileged: true" in so many words. A text such as "false" or "no" is an error
-//     there, not a guess.
+//     "privileged: true", or so with a word that cannot be taken for its opposite ("true",
+//     yes, on), which is warned of. A number, or any other word, is an error there, not a
+//     guess.
+//   - The name of a repo, which decides what belongs to it, depends neither on the order
+//     of the list nor on entries for other URLs; see nameEntries.
+//   - A flag in CURL_OPTIONS that is accepted does what curl does, or changes nothing. One
+//     that would make the fetch less safe than its user believes is an error.
 //   - An identity that KUBECTL_OPTIONS asks for (--as, --token …) also holds in a pod,
 //     where client-go would drop some of it.
 //   - Nobody is asked for anything on standard input.

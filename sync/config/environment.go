@@ -35,7 +35,7 @@ type environment struct {
 	CmdSandbox string `envconfig:"CMD_SANDBOX" default:"auto" desc:"Confinement of 'CMD' by Landlock. 'auto': without Landlock in the kernel, commands of application repos are refused and those of system repos run with a warning. 'require': both are refused. 'off': neither is confined."`
 	CmdEnvDeny string `envconfig:"CMD_ENV_DENY" desc:"Names of further environment variables that 'CMD' does not get to see, separated by commas or white space."`
 
-	YmlDir    string `envconfig:"YMLDIR" desc:"Directory (or single file) of the manifests inside each repo in 'REPO'."`
+	YmlDir    string `envconfig:"YMLDIR" desc:"Directory (or single file) of the manifests inside each repo in 'REPO', relative to its root."`
 	Recursive truth  `envconfig:"RECURSIVE" default:"off" desc:"Read the manifests of all directories below, too (repos in 'REPO')."`
 	Tier      string `envconfig:"TIER" default:"system" desc:"What the repos in 'REPO' may do: 'system' for everything, 'application' for ordinary objects in ordinary namespaces."`
 
@@ -53,7 +53,7 @@ type environment struct {
 	GitSSLCAPath string `envconfig:"GIT_SSL_CAPATH" auto:"the roots of the system" desc:"Directory of CA certificates for repos over https."`
 
 	KubectlOptions string `envconfig:"KUBECTL_OPTIONS" desc:"Connection flags of kubectl, quoted as for a shell: '--kubeconfig', '--context', '--server', '--namespace', '--as' and so on, '--username' and '--password'; '-v' sets the log level. 'KUBECONFIG' and the proxy variables are honoured as kubectl does."`
-	CurlOptions    string `envconfig:"CURL_OPTIONS" desc:"How 'CONFIG' is fetched over http or https, quoted as for a shell: '--cacert', '--capath', '--cert', '--key', '-u', '-H', '-k', '--connect-timeout', '-m', '-x' and '-L', as curl knows them."`
+	CurlOptions    string `envconfig:"CURL_OPTIONS" desc:"How 'CONFIG' is fetched over http or https, in the words of curl and quoted as for a shell: '--cacert', '--capath', '--cert', '--key', '-u', '-H', '-A', '-k', '--connect-timeout', '-m', '--retry', '-x', '--noproxy', '--resolve', '--compressed', '--proto', '--tlsv1.3' and more. Flags that change nothing here, such as '-s', '-S', '-f' and '-v', are accepted; redirects are followed as with '-L', without the credentials."`
 
 	DryRun string `envconfig:"DRYRUN" default:"off" desc:"Do everything but write, and print what would be done. 'diff' is on, too, and with 'ONCE' the exit status tells of changes: 0 if nothing would change, 1 if something would, 3 if something could not be planned."`
 	Once   truth  `envconfig:"ONCE" default:"off" desc:"Sync every repo once, then exit: status 0 if all are in sync, 1 if not, 2 for a mistake in the configuration."`
