@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,33 +81,21 @@ func parseCurlOptions(text string, redactor *Redactor) (curlOptions, []error) {
 	redactor.Add(basicSecrets(user, password)...)
 	redactor.Add(urlSecrets(from.proxy + " " + from.referer)...)
 	redactor.Add(from.bearer)
-	for _, read := range []func() error{
-		func() error { return o.readHeaders(from, flags, redactor) },
-		func() error { return o.readTimes(from) },
-		func() error { return o.readProxy(from, flags, redactor) },
-		func() error { return o.readConnection(from, flags) },
-		func() error { return o.readSchemes(from) },
-		func() error { return o.check(from) },
-	} {
-		problems = append(problems, flatten(read())...)
-	}
+	problems = slices.Concat(problems,
+		o.readHeaders(from, flags, redactor),
+		o.readTimes(from),
+		o.readProxy(from, flags, redactor),
+		o.readConnection(from, flags),
+		o.readSchemes(from),
+		o.check(from),
+	)
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 	if len(problems) == 0 {
 		if _, _, err := o.transports(); err != nil {
-			problems = append(problems, err)
+			problems = []error{err}
 		}
 	}
 	return o, problems
-}
-
-// flatten returns the errors that were joined to one.
-func flatten(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
 }
 
 // define adds the flags that have an effect.
@@ -150,9 +139,8 @@ func (o *curlOptions) define(flags *pflag.FlagSet, from *curlText) {
 
 // readHeaders reads the flags that add to what a request says. A header that is given
 // by name goes before the flag for it, as curl has it.
-func (o *curlOptions) readHeaders(from curlText, flags *pflag.FlagSet, redactor *Redactor) error {
+func (o *curlOptions) readHeaders(from curlText, flags *pflag.FlagSet, redactor *Redactor) (problems []error) {
 	o.headers = http.Header{}
-	var problems []error
 	for _, line := range from.headers {
 		name, values, err := parseHeader(line, redactor)
 		if err != nil {
@@ -183,22 +171,27 @@ func (o *curlOptions) readHeaders(from curlText, flags *pflag.FlagSet, redactor 
 		redactor.Add(cookieSecrets(from.cookie)...)
 		byFlag("cookie", "Cookie", from.cookie)
 	}
-	return errors.Join(problems...)
+	return problems
 }
+
+// shortestCookie is from how many characters on the value of a cookie is taken for a
+// secret: a setting such as lang=german is none, and masked it would spoil the log.
+const shortestCookie = 8
 
 // cookieSecrets returns what must not be printed of cookies.
 func cookieSecrets(text string) []string {
 	secrets := []string{text}
 	for cookie := range strings.SplitSeq(text, ";") {
 		_, value, _ := strings.Cut(cookie, "=")
-		secrets = append(secrets, strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); len(value) >= shortestCookie {
+			secrets = append(secrets, value)
+		}
 	}
 	return secrets
 }
 
 // readTimes reads the flags that are seconds.
-func (o *curlOptions) readTimes(from curlText) error {
-	var problems []error
+func (o *curlOptions) readTimes(from curlText) (problems []error) {
 	seconds := func(flag, text string, byDefault time.Duration) time.Duration {
 		value, err := parseCurlSeconds(flag, text, byDefault)
 		problems = append(problems, err)
@@ -208,11 +201,11 @@ func (o *curlOptions) readTimes(from curlText) error {
 	o.maxTime = seconds("--max-time", from.maxTime, defaultMaxTime)
 	o.retries.delay = seconds("--retry-delay", from.retryDelay, 0)
 	o.retries.maxTime = seconds("--retry-max-time", from.retryMaxTime, longestRetrying)
-	return errors.Join(problems...)
+	return problems
 }
 
 // readProxy reads which way the list is fetched.
-func (o *curlOptions) readProxy(from curlText, flags *pflag.FlagSet, redactor *Redactor) error {
+func (o *curlOptions) readProxy(from curlText, flags *pflag.FlagSet, redactor *Redactor) (problems []error) {
 	o.noProxy = from.proxy == "" && flags.Changed("proxy")
 	if flags.Changed("noproxy") {
 		direct := parseDirectHosts(from.noProxy)
@@ -222,13 +215,13 @@ func (o *curlOptions) readProxy(from curlText, flags *pflag.FlagSet, redactor *R
 	redactor.Add(basicSecrets(user, password)...)
 	if from.proxy == "" {
 		if from.proxyUser != "" {
-			return errors.New("--proxy-user is given without --proxy")
+			problems = append(problems, errors.New("--proxy-user is given without --proxy"))
 		}
-		return nil
+		return problems
 	}
 	proxy, err := parseProxy(from.proxy)
 	if err != nil {
-		return fmt.Errorf("--proxy: %w", err)
+		return []error{fmt.Errorf("--proxy: %w", err)}
 	}
 	if from.proxyUser != "" {
 		proxy.User = url.UserPassword(user, password)
@@ -239,8 +232,7 @@ func (o *curlOptions) readProxy(from curlText, flags *pflag.FlagSet, redactor *R
 }
 
 // readConnection reads what a connection is like.
-func (o *curlOptions) readConnection(from curlText, flags *pflag.FlagSet) error {
-	var problems []error
+func (o *curlOptions) readConnection(from curlText, flags *pflag.FlagSet) (problems []error) {
 	for _, entry := range from.resolve {
 		problems = append(problems, o.resolve.add(entry))
 	}
@@ -271,15 +263,15 @@ func (o *curlOptions) readConnection(from curlText, flags *pflag.FlagSet) error 
 	if flags.Changed("retry") && o.retries.most < 0 {
 		problems = append(problems, errors.New("the value of --retry is less than 0"))
 	}
-	return errors.Join(problems...)
+	return problems
 }
 
 // readSchemes reads --proto and --proto-redir.
-func (o *curlOptions) readSchemes(from curlText) error {
+func (o *curlOptions) readSchemes(from curlText) (problems []error) {
 	o.schemes = allowedSchemes(from.proto)
 	o.redirectSchemes = allowedSchemes(from.protoRedirect)
 	if len(o.schemes) == 0 {
-		return errors.New("--proto leaves neither http nor https")
+		return []error{errors.New("--proto leaves neither http nor https")}
 	}
 	return nil
 }
@@ -309,8 +301,7 @@ func allowedSchemes(text string) map[string]bool {
 
 // check finds what does not go together, and values that ask for something else than
 // the list as text.
-func (o *curlOptions) check(from curlText) error {
-	var problems []error
+func (o *curlOptions) check(from curlText) (problems []error) {
 	if o.keyFile != "" && o.certFile == "" {
 		problems = append(problems, errors.New("--key is given without --cert"))
 	}
@@ -325,7 +316,7 @@ func (o *curlOptions) check(from curlText) error {
 	if from.output != "-" {
 		problems = append(problems, errors.New("--output is not supported: the list is not written to a file"))
 	}
-	return errors.Join(problems...)
+	return problems
 }
 
 // parseHeader reads "Name: value"; as curl has it, "Name:" stands for not sending what

@@ -65,7 +65,7 @@ func TestIdleFlags(t *testing.T) {
 func TestSwitchesOfCurl(t *testing.T) {
 	t.Parallel()
 	for options, want := range map[string]bool{"": false, "-k": true, "-k --no-insecure": false, "--no-insecure -k": true, "--insecure=false": false, "-sk": true} {
-		if got, problems := parseCurlOptions(options, NewRedactor()); got.insecure != want || problems != nil {
+		if got, problems := parseCurlOptions(options, NewRedactor()); got.insecure != want || len(problems) > 0 {
 			t.Errorf("%q: insecure %v, %v", options, got.insecure, problems)
 		}
 	}
@@ -295,7 +295,7 @@ func TestProxyOf(t *testing.T) {
 			t.Parallel()
 			options, problems := parseCurlOptions(test.options, NewRedactor())
 			target, err := url.Parse(test.url)
-			if err != nil || problems != nil {
+			if err != nil || len(problems) > 0 {
 				t.Fatal(err, problems)
 			}
 			got := ""
