@@ -112,6 +112,7 @@ func TestValues(t *testing.T) {
 		"INTERVAL seconds":     {vars{"INTERVAL": "60"}, interval, both(time.Minute)},
 		"INTERVAL fraction":    {vars{"INTERVAL": "1.5"}, interval, both(1500 * time.Millisecond)},
 		"INTERVAL duration":    {vars{"INTERVAL": "1m30s"}, interval, both(90 * time.Second)},
+		"INTERVAL days":        {vars{"INTERVAL": "1.5d"}, interval, both(36 * time.Hour)},
 		"INTERVAL least":       {vars{"INTERVAL": "1"}, interval, both(time.Second)},
 		"INTERVAL empty":       {vars{"INTERVAL": " "}, interval, both(5 * time.Minute)},
 		"VERSION_MODE":         {vars{"VERSION_MODE": "tag:v1"}, version, "tag:v1"},
@@ -160,6 +161,7 @@ func TestValues(t *testing.T) {
 		"kubectl -v":           {vars{"KUBECTL_OPTIONS": "-v=4"}, func(c Config) any { return c.LogLevel }, zerolog.DebugLevel},
 		"kubectl --v":          {vars{"KUBECTL_OPTIONS": "--v 8", "LOG_LEVEL": "error"}, func(c Config) any { return c.LogLevel }, zerolog.TraceLevel},
 		"kubectl -v low":       {vars{"KUBECTL_OPTIONS": "-v1", "LOG_LEVEL": "error"}, func(c Config) any { return c.LogLevel }, zerolog.ErrorLevel},
+		"kubectl log flags":    {vars{"KUBECTL_OPTIONS": "--logtostderr=true --alsologtostderr --stderrthreshold 2 --v=2"}, func(c Config) any { return len(c.Warnings) }, 3},
 		"kubectl version flag": {vars{"KUBECTL_OPTIONS": "--match-server-version"}, func(c Config) any { return len(c.Warnings) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,6 +211,9 @@ func TestMistakes(t *testing.T) {
 		"INTERVAL text":       {vars{"INTERVAL": "soon"}, []string{`INTERVAL: "soon" is neither`, `"5m"`}},
 		"INTERVAL zero":       {vars{"INTERVAL": "0"}, []string{`INTERVAL: "0" is too short`, "1s"}},
 		"INTERVAL negative":   {vars{"INTERVAL": "-5m"}, []string{`INTERVAL: "-5m" is too short`}},
+		"INTERVAL days":       {vars{"INTERVAL": "999999d"}, []string{`INTERVAL: "999999d" is neither`}},
+		"INTERVAL 0 days":     {vars{"INTERVAL": "-1d"}, []string{`INTERVAL: "-1d" is too short`}},
+		"INTERVAL mixed days": {vars{"INTERVAL": "1dd"}, []string{`INTERVAL: "1dd" is neither`}},
 		"INTERVAL tiny":       {vars{"INTERVAL": "10ms"}, []string{`INTERVAL: "10ms" is too short`}},
 		"INTERVAL huge":       {vars{"INTERVAL": "99999999999999999999"}, []string{"INTERVAL: "}},
 		"INTERVAL NaN":        {vars{"INTERVAL": "NaN"}, []string{`INTERVAL: "NaN"`}},

@@ -51,6 +51,7 @@ func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *
 	k.flags.AddFlags(flags)
 	verbosity := flags.IntP("v", "v", 0, "")
 	matchVersion := flags.Bool("match-server-version", false, "")
+	defineKubectlLogging(flags)
 
 	problems := parseFlags(flags, options)
 	redactor.Add(k.secrets()...)
@@ -75,10 +76,33 @@ func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *
 	if *matchVersion {
 		result.warnings = append(result.warnings, "KUBECTL_OPTIONS: --match-server-version is ignored: there is no client version to compare")
 	}
+	for _, name := range kubectlLogging() {
+		if flags.Changed(name) {
+			result.warnings = append(result.warnings, fmt.Sprintf("KUBECTL_OPTIONS: --%s is ignored: no kubectl runs here, see LOG_LEVEL and LOG_FORMAT", name))
+		}
+	}
 	if warning := missingKubeconfig(*k.flags.KubeConfig); warning != "" {
 		result.warnings = append(result.warnings, warning)
 	}
 	return k, result
+}
+
+// kubectlLogging returns the flags by which kubectl says where its log goes: those of
+// today, and of the kubectl 1.11 that the shell script had.
+func kubectlLogging() []string {
+	return []string{
+		"logtostderr", "alsologtostderr", // truth values
+		"log-backtrace-at", "log-dir", "log-file", "log-flush-frequency", "stderrthreshold", "vmodule",
+	}
+}
+
+// defineKubectlLogging adds these flags, which have no effect.
+func defineKubectlLogging(flags *pflag.FlagSet) {
+	for i, name := range kubectlLogging() {
+		if flag := flags.VarPF(new(ignored), name, "", ""); i < 2 {
+			flag.NoOptDefVal = "true"
+		}
+	}
 }
 
 // verbosityLevel maps kubectl's -v, of whose levels 3 and 4 tell of changes and 5

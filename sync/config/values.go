@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -47,6 +48,12 @@ func parseDuration(text string) (time.Duration, error) {
 	duration, err := parseSeconds(text)
 	if err != nil {
 		duration, err = time.ParseDuration(text)
+	}
+	if number, days := strings.CutSuffix(text, "d"); err != nil && days { // as sleep has it
+		if duration, err = time.ParseDuration(number + "h"); err == nil && duration > math.MaxInt64/24 {
+			err = errors.New("out of range")
+		}
+		duration *= 24
 	}
 	if err != nil {
 		return 0, fmt.Errorf(`%q is neither a number of seconds nor a duration such as "90s" or "5m" (292 years at most)`, text)
