@@ -138,15 +138,15 @@ func TestCheck(t *testing.T) {
 			bare("v1", "ConfigMap", "kube-system", "x") + bare("v1", "Namespace", "", "a") + bare("rbac.authorization.k8s.io/v1", "RoleBinding", "a", "kubesync") +
 				bare("example.com/v1", "Widget", "kube-system", "w"),
 			Rules{Tier: Application, SystemNamespace: isSystem},
-			"refused m.yaml:1: ConfigMap/x: Unprivileged repo requires privilege: object in system namespace kube-system\n" +
-				"refused m.yaml:7: Namespace/a: Unprivileged repo requires privilege: cluster-scoped object\n" +
+			"refused m.yaml:1: ConfigMap/x: Unprivileged repo requires privilege: object in system namespace kube-system: declare it in a system repo, or make this repo one (privileged: true in its CONFIG entry; TIER=system for REPO)\n" +
+				"refused m.yaml:7: Namespace/a: Unprivileged repo requires privilege: cluster-scoped object: declare it in a system repo, or make this repo one (privileged: true in its CONFIG entry; TIER=system for REPO)\n" +
 				"refused m.yaml:12: RoleBinding/kubesync: Unprivileged repo requires privilege: the RoleBinding kubesync is kubesync's own\n" +
-				"refused m.yaml:18: Widget/w: Unprivileged repo requires privilege: object in system namespace kube-system\n"},
+				"refused m.yaml:18: Widget/w: Unprivileged repo requires privilege: object in system namespace kube-system: declare it in a system repo, or make this repo one (privileged: true in its CONFIG entry; TIER=system for REPO)\n"},
 		"application: the pod's namespace": {
 			bare("v1", "ConfigMap", "", "x") + bare("v1", "ConfigMap", "kube-system", "z"),
 			Rules{Tier: Application, SystemNamespace: isSystem, Namespace: "kube-system", NamespaceFromPod: true},
 			"refused m.yaml:1: ConfigMap/x: Unprivileged repo requires privilege: object in system namespace kube-system, where it goes because neither it nor the repo's configuration names a namespace: name one\n" +
-				"refused m.yaml:6: ConfigMap/z: Unprivileged repo requires privilege: object in system namespace kube-system\n"},
+				"refused m.yaml:6: ConfigMap/z: Unprivileged repo requires privilege: object in system namespace kube-system: declare it in a system repo, or make this repo one (privileged: true in its CONFIG entry; TIER=system for REPO)\n"},
 		"application: a RoleBinding in the pod's namespace": {
 			bare("rbac.authorization.k8s.io/v1", "RoleBinding", "", "kubesync"),
 			Rules{Tier: Application, SystemNamespace: isSystem, Namespace: "kube-system", NamespaceFromPod: true},

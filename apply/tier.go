@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -39,6 +40,9 @@ func ParseTier(text string) (Tier, error) {
 // a system repo may do.
 const refusal = "Unprivileged repo requires privilege: "
 
+// asSystem says what privilege is: a system repo has it.
+const asSystem = ": declare it in a system repo, or make this repo one (privileged: true in its CONFIG entry; TIER=system for REPO)"
+
 // gate refuses what the application tier may not declare. It is a check that
 // says early and clearly what is wrong: the boundary itself are the rights of
 // the user that application repos are applied as, and Pod Security admission.
@@ -57,15 +61,15 @@ func newGate() (*gate, error) {
 }
 
 // object refuses an object for what it is. The scope may be unknown; hint says
-// how the object got into its namespace.
+// how the object got into its namespace, if the manifest does not name it.
 func (g *gate) object(o draft, scope Scope, isSystem func(string) bool, hint string) []string {
 	id := o.ID()
 	var refusals []string
 	switch {
 	case scope == ScopeCluster:
-		refusals = append(refusals, refusal+"cluster-scoped object")
+		refusals = append(refusals, refusal+"cluster-scoped object"+asSystem)
 	case isSystem(id.Namespace):
-		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace+hint)
+		refusals = append(refusals, refusal+"object in system namespace "+id.Namespace+cmp.Or(hint, asSystem))
 	}
 	if id.GroupKind() == (schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}) && id.Name == BindingName {
 		refusals = append(refusals, refusal+"the RoleBinding "+BindingName+" is kubesync's own")
