@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -42,7 +43,7 @@ func prepare(o draft, hasStatus bool) (faults, warnings []string) {
 	if o.ID().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		faults = append(faults, encodeStringData(o.Object)...)
 	}
-	warnings = append(warnings, lastEnv(o)...)
+	warnings = append(warnings, lastOnes(o)...)
 	faults = append(faults, leaveOut(o)...)
 	return faults, warnings
 }
@@ -97,21 +98,27 @@ func encodeStringData(secret map[string]any) []string {
 	return nil
 }
 
-// lastEnv reduces the repeated variables of each container to their last value,
-// which is what the kubelet makes of them, and server-side apply refuses.
-func lastEnv(o draft) (warnings []string) {
+// lastOnes reduces the repeated variables and ports of each container to the last
+// of each. Client-side apply took them and server-side apply refuses them; the
+// kubelet goes by the last value of a variable, and a port that stands twice opens
+// nothing more.
+func lastOnes(o draft) (warnings []string) {
 	spec := mapAt(podTemplate(o.Object, o.ID().GroupKind()), "spec")
 	for _, list := range containerLists() {
 		for i, container := range mapsAt(spec, list) {
-			env, ok := container["env"].([]any)
-			if !ok {
-				continue
+			warn := func(text string) {
+				warnings = append(warnings, fmt.Sprintf("%s[%s]: %s", list, containerName(container, i), text))
 			}
-			reduced, repeated := lastOfEachName(env)
-			container["env"] = reduced
-			for _, name := range repeated {
-				warnings = append(warnings, fmt.Sprintf("%s[%s]: env %s is set more than once: only its last value is applied",
-					list, containerName(container, i), name))
+			for _, name := range keepLast(container, "env", variableName) {
+				warn(fmt.Sprintf("env %s is set more than once: only its last value is applied", name))
+			}
+			names := portNames(container)
+			repeated := keepLast(container, "ports", portKey)
+			for _, port := range repeated {
+				warn(fmt.Sprintf("port %s is declared more than once: only the last is applied", port))
+			}
+			if lost := without(names, portNames(container)); len(repeated) > 0 && len(lost) > 0 {
+				warn(fmt.Sprintf("the names of ports %s are lost with that: Services and probes that use them find no port", strings.Join(lost, ", ")))
 			}
 		}
 	}
@@ -126,28 +133,70 @@ func containerName(container map[string]any, index int) string {
 	return fmt.Sprint(index)
 }
 
-// lastOfEachName leaves of the variables with equal names the last one, where it
-// stands: it may refer to those before it.
-func lastOfEachName(env []any) (reduced []any, repeated []string) {
-	name := func(entry any) string {
-		variable, _ := entry.(map[string]any)
-		name, _ := variable["name"].(string)
-		return name
+// keepLast leaves, of the items of a list that have the same key, the last one
+// where it stands: a variable may refer to those before it. Items without a key
+// stay. It returns the keys that were repeated.
+func keepLast(container map[string]any, field string, key func(map[string]any) string) (repeated []string) {
+	items, ok := container[field].([]any)
+	if !ok {
+		return nil
 	}
-	last := map[string]int{}
-	for i, entry := range env {
-		last[name(entry)] = i
+	keys, last := make([]string, len(items)), map[string]int{}
+	for i, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			keys[i] = key(fields)
+		}
+		last[keys[i]] = i
 	}
-	reduced = make([]any, 0, len(env))
-	for i, entry := range env {
-		n := name(entry)
-		if n == "" || last[n] == i {
-			reduced = append(reduced, entry)
-		} else if !slices.Contains(repeated, n) {
-			repeated = append(repeated, n)
+	reduced := make([]any, 0, len(items))
+	for i, item := range items {
+		if k := keys[i]; k == "" || last[k] == i {
+			reduced = append(reduced, item)
+		} else if !slices.Contains(repeated, k) {
+			repeated = append(repeated, k)
 		}
 	}
-	return reduced, repeated
+	container[field] = reduced
+	return repeated
+}
+
+// variableName is by what the API server tells a container's variables apart.
+func variableName(variable map[string]any) string {
+	name, _ := variable["name"].(string)
+	return name
+}
+
+// portKey is by what the API server tells a container's ports apart, and where on
+// the node the port is opened: one port that is opened twice there is no repetition,
+// and for the API server to refuse.
+func portKey(port map[string]any) string {
+	number, isNumber := port["containerPort"].(int64)
+	if !isNumber {
+		return ""
+	}
+	protocol, _ := port["protocol"].(string)
+	key := fmt.Sprintf("%d/%s", number, cmp.Or(protocol, "TCP"))
+	for _, field := range []string{"hostPort", "hostIP"} {
+		if port[field] != nil {
+			key += fmt.Sprintf(" (%s %v)", field, port[field])
+		}
+	}
+	return key
+}
+
+// portNames returns the names of a container's ports.
+func portNames(container map[string]any) (names []string) {
+	for _, port := range mapsAt(container, "ports") {
+		if name := variableName(port); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// without returns what the first list has and the second has not.
+func without(all, some []string) []string {
+	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(some, name) })
 }
 
 // leaveOut removes the fields that the annotation ignoreAnnotation names. A

@@ -215,6 +215,66 @@ warning m.yaml:1: Deployment/d: initContainers[i]: env A is set more than once: 
 warning m.yaml:1: Deployment/d: containers[c]: env A is set more than once: only its last value is applied
 warning m.yaml:1: Deployment/d: containers[1]: env X is set more than once: only its last value is applied
 `},
+		"the last of repeated ports": {`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  template:
+    spec:
+      initContainers:
+      - name: i
+        restartPolicy: Always
+        ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP}, {containerPort: 80, protocol: UDP}]
+      containers:
+      - name: c
+        ports:
+        - {containerPort: 80, name: http}
+        - {containerPort: 443, name: https}
+        - {containerPort: 80, name: web}
+        - {containerPort: 9000, hostPort: 1}
+        - {containerPort: 9000, hostPort: 1, name: up}
+        - {containerPort: 9000, hostPort: 2}
+      - {name: odd, ports: [{containerPort: "80"}, {containerPort: "80"}, {name: a}, {name: b}, 80]}
+`, `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d
+  namespace: default
+spec:
+  template:
+    spec:
+      containers:
+      - name: c
+        ports:
+        - containerPort: 443
+          name: https
+        - containerPort: 80
+          name: web
+        - containerPort: 9000
+          hostPort: 1
+          name: up
+        - containerPort: 9000
+          hostPort: 2
+      - name: odd
+        ports:
+        - containerPort: "80"
+        - containerPort: "80"
+        - name: a
+        - name: b
+        - 80
+      initContainers:
+      - name: i
+        ports:
+        - containerPort: 80
+          protocol: TCP
+        - containerPort: 80
+          protocol: UDP
+        restartPolicy: Always
+warning m.yaml:1: Deployment/d: initContainers[i]: port 80/TCP is declared more than once: only the last is applied
+warning m.yaml:1: Deployment/d: containers[c]: port 80/TCP is declared more than once: only the last is applied
+warning m.yaml:1: Deployment/d: containers[c]: port 9000/TCP (hostPort 1) is declared more than once: only the last is applied
+warning m.yaml:1: Deployment/d: containers[c]: the names of ports http are lost with that: Services and probes that use them find no port
+`},
 		"ignored fields": {`apiVersion: apps/v1
 kind: Deployment
 metadata:
