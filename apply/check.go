@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/openapi"
 )
 
 // Rules are what a set's objects are checked against.
@@ -33,6 +35,10 @@ type Rules struct {
 	// Reviews and bindings, for example, are requests that leave nothing behind. Nil means
 	// that all can.
 	Lasting func(schema.GroupVersionKind) bool
+	// Schemas, if not nil, are what the objects are held against, besides those of the
+	// set's own CustomResourceDefinitions, which are added. That is for checks without a
+	// cluster: the API server knows better.
+	Schemas *openapi.Schemas
 }
 
 // Checked is a set of objects as it may be applied.
@@ -85,6 +91,7 @@ func (k *Checker) Check(objects []Object, rules Rules) (Checked, error) {
 		checked: Checked{Objects: make([]Object, 0, len(objects))},
 	}
 	c.defined, k.defined = definitions(objects, k.defined)
+	c.defineSchemas(objects)
 	if rules.Tier != System {
 		if k.gate == nil {
 			var err error
@@ -138,6 +145,10 @@ func (c *check) object(o Object) {
 			o.GroupVersionKind().Kind, o.GroupVersionKind().GroupVersion()))
 		return
 	}
+	if fault := c.servedNowhere(o.GroupVersionKind()); fault != "" {
+		c.problem(o.draft(), fault)
+		return
+	}
 	found, known := c.before[o.manifest]
 	if !known || found.grounds != c.grounds(found.prepared.id, scope, hasStatus) {
 		var fit bool
@@ -181,6 +192,9 @@ func (c *check) judge(o Object, scope Scope, hasStatus bool) (found finding, fit
 	faults, left := prepare(d, hasStatus)
 	for _, fault := range faults {
 		c.problem(d, fault)
+	}
+	if len(faults) == 0 {
+		c.schema(d)
 	}
 	found.warnings = append(warnings, left...)
 	if c.gate != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/kubesync/kubesync/apply/openapi"
 	"github.com/kubesync/kubesync/repo/printable"
 )
 
@@ -132,6 +133,7 @@ type Problem struct {
 	Object string // "Kind/name"; empty where the file could not be read that far
 	ID     ID     // of the object; zero where Object is empty
 	Text   string
+	Field  openapi.Path // that is at fault; nil if that is not known
 	// Refused marks what the configuration forbids (the tier, the allowed
 	// namespaces), in contrast to mistakes of the manifest.
 	Refused bool

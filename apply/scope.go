@@ -17,41 +17,50 @@ const (
 )
 
 // builtinKinds lists the kinds of Kubernetes itself, one a line: group version,
-// kind, scope, and whether the status is a subresource. A test writes it from
+// kind, scope, whether the status is a subresource, and of those that are not served
+// any more since when and which group version has them now. A test writes it from
 // the typed clients of client-go, and holds it against them.
 //
 //go:embed builtin_kinds.txt
 var builtinKinds string
 
-// OfflineScope knows the kinds of Kubernetes itself, for checks without a cluster.
-func OfflineScope(gvk schema.GroupVersionKind) Scope {
-	switch scope, _ := builtinKind(gvk); scope {
-	case "namespaced":
-		return ScopeNamespaced
-	case "cluster":
-		return ScopeCluster
-	default:
-		return ScopeUnknown
-	}
+// builtin is what the list says of a kind.
+type builtin struct {
+	scope     Scope
+	hasStatus bool
+	removed   string // the version of Kubernetes that removed it; "" for none
+	now       string // the group version that has it now; "" if the list does not know
 }
+
+// OfflineScope knows the kinds of Kubernetes itself, for checks without a cluster.
+func OfflineScope(gvk schema.GroupVersionKind) Scope { return builtinKind(gvk).scope }
 
 // OfflineHasStatus tells of the kinds of Kubernetes itself whether their status
 // is a subresource, for checks without a cluster.
-func OfflineHasStatus(gvk schema.GroupVersionKind) bool {
-	_, status := builtinKind(gvk)
-	return status
-}
+func OfflineHasStatus(gvk schema.GroupVersionKind) bool { return builtinKind(gvk).hasStatus }
 
 // builtinKind looks a kind up in the list.
-func builtinKind(gvk schema.GroupVersionKind) (scope string, hasStatus bool) {
+func builtinKind(gvk schema.GroupVersionKind) builtin {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	_, rest, found := strings.Cut(builtinKinds, "\n"+apiVersion+" "+kind+" ")
 	if !found {
-		return "", false
+		return builtin{}
 	}
 	line, _, _ := strings.Cut(rest, "\n")
-	scope, status, _ := strings.Cut(line, " ")
-	return scope, status == "status"
+	words := strings.Fields(line)
+	known := builtin{scope: ScopeNamespaced}
+	if words[0] == "cluster" {
+		known.scope = ScopeCluster
+	}
+	for i, word := range words {
+		switch word {
+		case "status":
+			known.hasStatus = true
+		case "removed":
+			known.removed, known.now = words[i+1], strings.Join(words[i+2:], "")
+		}
+	}
+	return known
 }
 
 // definedKind is a kind that a CustomResourceDefinition of the set defines.

@@ -2,16 +2,20 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/openapi"
 	"github.com/kubesync/kubesync/repo/limits"
 )
 
-// Offline is the applier of a dry run without a cluster: it loads and checks what
-// would be applied, and its outcomes hold the manifests instead of a diff.
+// Offline is the applier of a dry run without a cluster: it loads what would be
+// applied, checks it and holds it against the schemas of the newest supported
+// Kubernetes; its outcomes hold the manifests instead of a diff.
 type Offline struct {
 	rules   apply.Rules
+	bounds  limits.Limits
 	loader  *apply.Loader
 	planned []apply.Outcome
 }
@@ -19,14 +23,20 @@ type Offline struct {
 // NewOffline returns an applier that checks by rules. Their Scope and HasStatus
 // are best left nil, which stands for the kinds of Kubernetes itself.
 func NewOffline(rules apply.Rules, bounds limits.Limits) *Offline {
-	return &Offline{rules: rules, loader: apply.NewLoader(bounds)}
+	return &Offline{rules: rules, bounds: bounds, loader: apply.NewLoader(bounds)}
 }
 
 // Plan loads and checks. A kind that is not one of Kubernetes' own and not defined
 // in the set may well be served by the cluster: its objects are shown as they are.
 func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.SetRevision) (apply.Plan, error) {
 	loaded, loadErr := o.loader.Load(files)
-	checked, checkErr := apply.Check(loaded.Objects, o.rules)
+	rules := o.rules
+	rules.Schemas = openapi.Builtin()
+	checked, checkErr := apply.Check(loaded.Objects, rules)
+	var problems apply.Problems
+	if errors.As(checkErr, &problems) {
+		apply.Locate(files, problems, o.bounds)
+	}
 	if err := apply.JoinProblems(loadErr, checkErr); err != nil {
 		return apply.Plan{}, err
 	}

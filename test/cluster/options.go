@@ -10,6 +10,7 @@ type options struct {
 	controllers bool
 	scheduler   bool
 	audit       bool
+	allAPIs     bool
 	detached    bool
 	progress    io.Writer
 }
@@ -25,6 +26,9 @@ func WithScheduler(o *options) { o.scheduler = true }
 // WithAuditLog makes the API server write one line of JSON for each request it
 // finished to Cluster.AuditLog.
 func WithAuditLog(o *options) { o.audit = true }
+
+// WithAllAPIs makes the API server serve alpha and beta APIs too.
+func WithAllAPIs(o *options) { o.allAPIs = true }
 
 // WithDir keeps the cluster's files in dir, which is created, rather than in a
 // temporary directory.

@@ -137,6 +137,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if c.opts.audit {
 		args = append(args, "--audit-log-path="+c.AuditLog(), "--audit-policy-file="+c.path("audit-policy.yaml"))
 	}
+	if c.opts.allAPIs {
+		args = append(args, "--runtime-config=api/all=true")
+	}
 	p, err := c.run(apiServerProgram, args...)
 	if err != nil {
 		return err
