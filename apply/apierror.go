@@ -21,6 +21,12 @@ import (
 // "failed to create typed patch object (ns/n; apps/v1, Kind=Deployment): .spec…".
 var typedPatchPrefix = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): `)
 
+// conversionPrefix is how the API server starts what it found wrong when it read an
+// applied object into its own type, which comes after that: an amount that is none, a
+// fraction where an integer belongs. What a conversion webhook fails with starts
+// otherwise.
+var conversionPrefix = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert unstructured object to [^:]*: `)
+
 // typedValue is how an error of typing quotes the value it did not expect:
 // "expected string, got &value.valueUnstructured{Value:…}", "expected boolean, got
 // &{…}".
@@ -42,7 +48,9 @@ func manifestError(err error) (error, bool) {
 	case deniedByWebhook.MatchString(text): // which may think otherwise tomorrow, or be gone
 		return nil, false
 	case status.Code == http.StatusInternalServerError && typedPatchPrefix.MatchString(text):
-		return fmt.Errorf("manifest error: %s", typedPatchPrefix.ReplaceAllString(text, "")), true
+		return fmt.Errorf("manifest error: %s", plainTyping(typedPatchPrefix.ReplaceAllString(text, ""))), true
+	case status.Code == http.StatusInternalServerError && conversionPrefix.MatchString(text):
+		return fmt.Errorf("manifest error: a value does not fit its field: %s", conversionPrefix.ReplaceAllString(text, "")), true
 	case status.Code == http.StatusBadRequest:
 		return fmt.Errorf("manifest error: %s", text), true
 	}

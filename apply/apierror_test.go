@@ -85,6 +85,8 @@ func TestManifestError(t *testing.T) {
 		want bool
 	}{
 		"wrong type": {answer(http.StatusInternalServerError, "failed to create typed patch object (default/a; v1, Kind=ConfigMap): .data: expected map, got &{[]}"), true},
+		"no amount":  {answer(http.StatusInternalServerError, "failed to convert new object (default/a; /v1, Kind=Pod) to proper version: unable to convert unstructured object to /v1, Kind=Pod: quantities must match the regular expression '^([+-]?[0-9.]+)$'"), true},
+		"conversion": {answer(http.StatusInternalServerError, "failed to convert new object (default/a; a.b/v1, Kind=C) to proper version: conversion webhook for a.b/v2, Kind=C failed: Post \"https://c\": connection refused"), false},
 		"bad":        {answer(http.StatusBadRequest, "metadata.managedFields must be nil"), true},
 		"denied":     {answer(http.StatusBadRequest, `admission webhook "house.example.com" denied the request: not today`), false},
 		"down":       {answer(http.StatusInternalServerError, `Internal error occurred: failed calling webhook "house.example.com"`), false},
@@ -94,6 +96,29 @@ func TestManifestError(t *testing.T) {
 			t.Parallel()
 			if _, got := manifestError(test.err); got != test.want {
 				t.Errorf("a mistake of the manifest: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// The API server quotes values in its errors of typing, and names types in Go's words.
+// testTyping has it say these things.
+func TestPlainTyping(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ text, want string }{
+		"null":             {".data: expected map, got &{<nil>}", ".data: must be a mapping, not null"},
+		"null, typed":      {".spec.replicas: expected numeric (int or float), got <nil>", ".spec.replicas: must be a number, not null"},
+		"a string":         {`.x: expected string, got &value.valueUnstructured{Value:"}"}`, ".x: must be a string, not a string"},
+		"of a Secret":      {".type: expected string, got ***", ".type: must be a string, not this"},
+		"a number, quoted": {".spec.paused: expected boolean, got &{1}", ".spec.paused: must be a boolean, not a single value"},
+		"braces and lines": {"errors:\n  .a: expected map, got &{x}\n}\n  .b: expected list, got &{{y}}", "errors:\n  .a: must be a mapping, not a single value\n  .b: must be a list, not a single value"},
+		"something else":   {".spec.nosuch: field not declared in schema", ".spec.nosuch: field not declared in schema"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := plainTyping(test.text); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
 	}

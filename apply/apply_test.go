@@ -57,6 +57,8 @@ func TestApply(t *testing.T) {
 	t.Run("adopts from another applier when told to", func(t *testing.T) { testAdoptApplier(t, w) })
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
 	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
+	t.Run("mistakes of typing are put into words", func(t *testing.T) { testTyping(t, w) })
+	t.Run("what client-side apply took", func(t *testing.T) { testClientSideHabits(t, w) })
 	t.Run("what changed in git is told", func(t *testing.T) { testManifestDiffs(t, w) })
 	t.Run("parents tell what was synced last", func(t *testing.T) { testRecords(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })

@@ -78,6 +78,15 @@ type written struct {
 // apply sends one server-side apply as manager. The answer tells the object's
 // metadata; of a Job, whose status counts, all.
 func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, manager string) (written, error) {
+	answer, warnings, err := withoutNulls(object, func(sent *unstructured.Unstructured) (written, error) {
+		return c.applyOnce(ctx, gvr, sent, manager)
+	})
+	answer.Warnings = append(answer.Warnings, warnings...)
+	return answer, err
+}
+
+// applyOnce is apply of an object as it is.
+func (c *client) applyOnce(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, manager string) (written, error) {
 	through, whole := c.partial, identify(object).GroupKind() == jobKind
 	if whole {
 		through = c.objects
@@ -101,13 +110,15 @@ func (c *client) apply(ctx context.Context, gvr schema.GroupVersionResource, obj
 // rehearse sends one server-side apply of which nothing is stored, and returns the
 // whole object as it would be.
 func (c *client) rehearse(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, []string, error) {
-	request, err := c.applying(c.objects, gvr, object, FieldManager)
-	if err != nil {
-		return nil, nil, err
-	}
-	answer, err := aboutIt(object.GetNamespace(), object.GetName())(readWritten(request.Param("dryRun", metav1.DryRunAll).Do(ctx)))
+	answer, warnings, err := withoutNulls(object, func(sent *unstructured.Unstructured) (written, error) {
+		request, err := c.applying(c.objects, gvr, sent, FieldManager)
+		if err != nil {
+			return written{}, err
+		}
+		return aboutIt(sent.GetNamespace(), sent.GetName())(readWritten(request.Param("dryRun", metav1.DryRunAll).Do(ctx)))
+	})
 	whole, _ := answer.Live.(*unstructured.Unstructured)
-	return whole, answer.Warnings, err
+	return whole, append(answer.Warnings, warnings...), err
 }
 
 // applying builds the request of a server-side apply.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kubesync/kubesync/apply/openapi"
 	"github.com/kubesync/kubesync/repo/limits"
 )
 
@@ -251,7 +252,7 @@ func (f *manifestFile) addItems(list map[string]any, items []any, at place) {
 		itemAt := at.item(i)
 		object, ok := item.(map[string]any)
 		if !ok {
-			f.problem(itemAt.line, "items[%d] of the %s is %s, not an object", i, kind, describe(item))
+			f.problem(itemAt.line, "items[%d] of the %s is %s, not an object", i, kind, openapi.Describe(item))
 			continue
 		}
 		if itemKind := strings.TrimSuffix(kind, "List"); itemKind != "" && isUntyped(object) {

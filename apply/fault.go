@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/openapi"
 )
 
 // newUnstructured wraps the content of an object.
@@ -117,30 +119,5 @@ func stringMapFaults(field string, value any) []string {
 
 // wrongType words a value of the wrong type, without the value.
 func wrongType(field, want string, got any) string {
-	text := fmt.Sprintf("%s must be %s, not %s", field, want, describe(got))
-	switch got.(type) {
-	case bool, int64, float64:
-		if want == "a string" {
-			text += " (put it in quotes)"
-		}
-	}
-	return text
-}
-
-// describe names the type of a value as a writer of YAML knows it.
-func describe(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case bool:
-		return "true or false"
-	case int64, float64:
-		return "a number"
-	case []any:
-		return "a list"
-	default:
-		return "a mapping"
-	}
+	return field + " " + openapi.Mismatch(want, openapi.Describe(got))
 }

@@ -123,8 +123,8 @@ func TestLoad(t *testing.T) {
 		"only apiVersion":      {"apiVersion: v1\nmetadata: {name: a}\n", "problem m.yaml:1: a: kind is missing\n"},
 		"apiVersion invalid":   {"apiVersion: a/b/c\nkind: X\nmetadata: {name: a}\n", "problem m.yaml:1: X/a: apiVersion \"a/b/c\" is neither version nor group/version\n"},
 		"types": {"apiVersion: 1\nkind: [x]\nmetadata: {name: 2, namespace: true}\n",
-			"problem m.yaml:1: apiVersion must be a string, not a number (put it in quotes)\nproblem m.yaml:1: kind must be a string, not a list\n" +
-				"problem m.yaml:1: metadata.name must be a string, not a number (put it in quotes)\nproblem m.yaml:1: metadata.namespace must be a string, not true or false (put it in quotes)\n"},
+			"problem m.yaml:1: apiVersion must be a string, not a number, put it in quotes\nproblem m.yaml:1: kind must be a string, not a list\n" +
+				"problem m.yaml:1: metadata.name must be a string, not a number, put it in quotes\nproblem m.yaml:1: metadata.namespace must be a string, not a boolean, put it in quotes\n"},
 		"no metadata":       {"apiVersion: v1\nkind: ConfigMap\n", "problem m.yaml:1: ConfigMap: metadata.name is missing\n"},
 		"metadata wrong":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: []\n", "problem m.yaml:1: ConfigMap: metadata must be a mapping, not a list\n"},
 		"no name":           {"apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", "problem m.yaml:1: ConfigMap: metadata.name is missing\n"},
@@ -133,7 +133,7 @@ func TestLoad(t *testing.T) {
 		"namespace invalid": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: A_b}\n", "problem m.yaml:1: ConfigMap/a: metadata.namespace \"A_b\": " + notALabel + "\n"},
 		"generateName":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n", "problem m.yaml:1: ConfigMap: metadata.generateName cannot be declared: every sync would create another object; give it a metadata.name\n"},
 		"labels and annotations": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {ok: x, num: 1, nothing: null}\n  annotations: {b: true}\n",
-			"problem m.yaml:1: ConfigMap/a: metadata.labels[\"num\"] must be a string, not a number (put it in quotes)\nproblem m.yaml:1: ConfigMap/a: metadata.annotations[\"b\"] must be a string, not true or false (put it in quotes)\n"},
+			"problem m.yaml:1: ConfigMap/a: metadata.labels[\"num\"] must be a string, not a number, put it in quotes\nproblem m.yaml:1: ConfigMap/a: metadata.annotations[\"b\"] must be a string, not a boolean, put it in quotes\n"},
 		"labels, a list": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: [x], annotations: null}\n", "problem m.yaml:1: ConfigMap/a: metadata.labels must be a mapping, not a list\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/openapi"
 )
 
 // lastAppliedAnnotation is where client-side apply keeps what it sent last. It
@@ -214,7 +216,7 @@ func leaveOut(o draft) (faults []string) {
 			child, ok := next.(map[string]any)
 			if !ok {
 				faults = append(faults, fmt.Sprintf("annotation %s: %s leads through %s, which is %s and not a mapping",
-					ignoreAnnotation, strings.Join(path, "."), strings.Join(path[:i+1], "."), describe(next)))
+					ignoreAnnotation, strings.Join(path, "."), strings.Join(path[:i+1], "."), openapi.Describe(next)))
 				parent = nil
 				break
 			}

@@ -165,8 +165,8 @@ kind: Secret
 metadata: {name: s}
 data: {a: "not base64", b: 1, ok: eA==}
 stringData: {port: 5432}
-`, `problem m.yaml:1: Secret/s: stringData["port"] must be a string, not a number (put it in quotes)
-problem m.yaml:1: Secret/s: data["b"] must be a string, not a number (put it in quotes)
+`, `problem m.yaml:1: Secret/s: stringData["port"] must be a string, not a number, put it in quotes
+problem m.yaml:1: Secret/s: data["b"] must be a string, not a number, put it in quotes
 problem m.yaml:1: Secret/s: data["a"] is not base64 (plain text belongs into stringData)
 `},
 		"repeated env": {`apiVersion: apps/v1

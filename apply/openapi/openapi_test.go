@@ -60,6 +60,10 @@ spec:
                   required: [name]
                   properties: {name: {type: string}, up: {type: boolean, default: true}, v: {type: integer}}
               one: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]}
+              half: {type: number, multipleOf: 0.5, minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: true}
+              any: {type: string, anyOf: [{minLength: 5}, {pattern: '^x'}], not: {enum: [xxx]}, allOf: [{maxLength: 6}]}
+              few: {type: object, minProperties: 1, maxProperties: 2, additionalProperties: {type: integer, format: int32}}
+              some: {type: array, minItems: 1, items: {type: integer}}
               object: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
 `
 
@@ -123,7 +127,7 @@ func attempts() map[string]attempt {
 		"not among the values": {manifest: deployment("imagePullPolicy: Sometimes", ""), want: []string{container0 + ".imagePullPolicy: should be one of [Always IfNotPresent Never]"}},
 		"repeated": {manifest: deployment("volumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /a}]", ""), want: []string{
 			container0 + ".volumeMounts[1]: duplicate entry: item 0 has the same mountPath"}},
-		"not base64":       {manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, binaryData: {a: '!'}}", want: []string{".binaryData.a: must be of type byte"}},
+		"not base64":       {manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, binaryData: {a: '!'}}", want: []string{".binaryData.a: is not base64"}},
 		"a number as data": {manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a.b: 123}}", want: []string{".data.a.b: must be a string, not a number, put it in quotes"}},
 
 		"container ports": {manifest: deployment("ports: [{containerPort: 99999}, {containerPort: 80, hostPort: 65536}, {containerPort: -1}]", ""), want: []string{
@@ -156,7 +160,7 @@ func attempts() map[string]attempt {
 		"a CSIDriver with defaults":    {manifest: "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: c.example.com}, spec: {tokenRequests: [{expirationSeconds: 600}]}}"},
 		"a CustomResourceDefinition":   {manifest: gadgets},
 
-		"a good Gadget": {manifest: gadget("port: 80, ratio: 1, code: abc, map: {a.b: c}, free: {x: [1, {z: null}]}, either: 1, list: [a], set: [a, b], " +
+		"a good Gadget": {manifest: gadget("port: 80, ratio: 1, code: abc, map: {a.b: c}, free: {x: [1, {z: null}]}, either: 1, list: [a], half: 1.5, any: xa, few: {a: 1}, some: [1], set: [a, b], " +
 			"named: [{name: a}, {name: a, up: false}], one: {a: x}, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {}}")},
 		"unknown fields of a Gadget": {manifest: gadget("nosuch: 1, one: {a: x, c: z}"), want: []string{
 			".spec.nosuch: field not declared in schema", ".spec.one.c: field not declared in schema"}},
@@ -168,7 +172,13 @@ func attempts() map[string]attempt {
 			".spec.ratio: must be a number, not a string, which is what stands in quotes", ".spec.set[0]: must be a string, not a number, put it in quotes"}},
 		"rules of a Gadget": {manifest: gadget("port: 99999, code: ABC, list: [a, b, c, d], one: {a: x, b: z}"), want: []string{
 			".spec.code: should match '^[a-z]+$'", ".spec.list: should have at most 3 items",
-			".spec.one: must validate one and only one schema (oneOf)", ".spec.port: should be less than or equal to 65535"}},
+			".spec.one: fits 2 of the alternatives", ".spec.port: should be less than or equal to 65535"}},
+		"more rules of a Gadget": {manifest: gadget("half: 0, any: xxx, few: {}, some: []"), want: []string{
+			".spec.any: is what its schema excludes", ".spec.few: should have at least 1 fields", ".spec.half: should be greater than 0", ".spec.some: should have at least 1 items"}},
+		"other rules of a Gadget": {manifest: gadget("half: 9, any: abc, few: {a: 1, b: 2, c: 3}, code: ''"), want: []string{
+			".spec.any: fits none of the alternatives", ".spec.code: should match", ".spec.few: should have at most 2 fields", ".spec.half: should be less than 9"}},
+		"joined rules of a Gadget": {manifest: gadget("half: 1.2, any: abcdefg, code: abcde"), want: []string{
+			".spec.any: should have at most 6 characters", ".spec.code: should have at most 4 characters", ".spec.half: should be a multiple of 0.5"}},
 		"repeated in a Gadget": {manifest: gadget("set: [a, a], named: [{name: a}, {name: a, up: true}]"), want: []string{
 			".spec.named[1]: duplicate entry: item 0 has the same name and up", ".spec.set[1]: duplicate entry: item 0 is the same"}},
 		"missing in a Gadget":     {manifest: "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}, spec: {size: null, named: [{}]}}", want: []string{".spec.named[0].name: is required", ".spec.size: is required"}},

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
-	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // intOrString is the format of values such as a target port or a share.
@@ -22,6 +19,7 @@ const intOrString = "int-or-string"
 type walk struct {
 	schemas *Schemas
 	custom  bool // the schema is of a CustomResourceDefinition
+	open    bool // the schema is joined to one that says which fields there are
 	faults  []Fault
 }
 
@@ -54,16 +52,12 @@ func (w *walk) value(s *spec.Schema, value any, at Path) {
 		w.number(s, value, at)
 		return
 	}
-	if isQuantity(s) {
+	if !w.custom && isQuantity(s) {
 		w.quantity(value, at)
 		return
 	}
 	if want, fits := typed(s, value); !fits {
 		w.fault(at, "%s", Mismatch(want, exactly(want, value)))
-		return
-	}
-	if number, isInt := value.(int64); isInt && s.Format == "int32" && number != int64(int32(number)) {
-		w.fault(at, "should be between %d and %d", math.MinInt32, math.MaxInt32)
 		return
 	}
 	w.rules(s, value, at)
@@ -150,51 +144,9 @@ func (w *walk) quantity(value any, at Path) {
 	}
 }
 
-// rules holds one value against what its schema says of values of its type; what is
-// in it has its own turn.
-func (w *walk) rules(s *spec.Schema, value any, at Path) {
-	only := *s
-	only.Properties, only.AdditionalProperties, only.Items, only.Required = nil, nil, nil, nil
-	if s.Format == intOrString {
-		only.Format, only.OneOf, only.AnyOf = "", nil, nil
-	}
-	if !w.custom {
-		only.AllOf = nil
-		if value == "" {
-			only.Enum = nil // the API server takes an empty text for an absent one
-		}
-	}
-	const name = "value"
-	for _, err := range validate.NewSchemaValidator(&only, nil, name, strfmt.Default).Validate(plain(value)).Errors {
-		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), `"`+name+`" `), name+" in body ")
-		w.fault(at, "%s", text)
-	}
-}
-
-// plain returns a value without the fields that are null.
-func plain(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for key, child := range v {
-			if child != nil {
-				fields[key] = plain(child)
-			}
-		}
-		return fields
-	case []any:
-		items := make([]any, len(v))
-		for i, item := range v {
-			items[i] = plain(item)
-		}
-		return items
-	}
-	return value
-}
-
 // fields looks at the fields of a mapping.
 func (w *walk) fields(s *spec.Schema, object map[string]any, at Path) {
-	open := s.Extensions["x-kubernetes-preserve-unknown-fields"] == true ||
+	open := w.open || s.Extensions["x-kubernetes-preserve-unknown-fields"] == true ||
 		len(s.Properties) == 0 && s.AdditionalProperties == nil && !w.custom
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		property, declared := s.Properties[key]
@@ -290,9 +242,5 @@ func keyOf(item *spec.Schema, keys []string, value any) string {
 			parts = append(parts, part)
 		}
 	}
-	text, err := json.Marshal(parts)
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return encoded(parts)
 }
