@@ -59,9 +59,18 @@
 // subresource), the last-applied annotation and a foreign apply set's label;
 // stringData of a Secret becomes data, since ownership of stringData says nothing
 // about data; a variable that a container sets twice keeps its last value, as the
-// kubelet would read it. The annotation kubesync.io/ignore leaves out fields that
+// kubelet would read it, and of a port that stands twice the last is sent. Null is
+// sent as it is, and left out only where the API server refuses it (nulls.go). The annotation kubesync.io/ignore leaves out fields that
 // somebody else shall own. Annotations under kubesync.io/ are held against what
 // exists: a slip in one that protects an object from pruning must not go unnoticed.
+//
+// # Without a cluster
+//
+// Check holds objects against Rules.Schemas, if there are any: what the API server of
+// the newest supported Kubernetes accepts (package openapi), and what the set's own
+// CustomResourceDefinitions say. A kind in an API group of Kubernetes that does not exist
+// is a problem then; of kinds in other groups nothing is known. With a cluster there
+// are none: the API server knows better.
 //
 // # Again
 //
