@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type Cluster struct {
 	asLimited kubernetes.Interface // impersonates LimitedUser
 	discovery discovery.DiscoveryInterfaceWithContext
 	writes    chan struct{}
+	computing chan struct{} // holds as many as there are cores
 	nudged    chan struct{} // holds one
 
 	// The same identities without a limit on how long a request may last.
@@ -88,6 +90,7 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 	c := &Cluster{
 		options:   options,
 		writes:    make(chan struct{}, options.Concurrency),
+		computing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		nudged:    make(chan struct{}, 1),
 		sets:      map[string]*Set{},
 		claims:    map[ID][]string{},
@@ -170,6 +173,25 @@ func (c *Cluster) write(ctx context.Context, do func() error) error {
 	}
 	defer func() { <-c.writes }()
 	return do()
+}
+
+// compute does what of a plan takes cores and memory, and nothing else: reading manifests
+// and checking them. At start every repo is planned at once, and what all of them need for
+// that in the same moment would be many times what they keep. More at a time than there
+// are cores would be no faster.
+//
+// Nobody may wait for anything in there. A plan waits long for watches, for the API server
+// and, in a prune, for the plans of other repos: if it kept its turn meanwhile, those that
+// it waits for could not come to theirs.
+func (c *Cluster) compute(ctx context.Context, do func()) error {
+	select {
+	case c.computing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.computing }()
+	do()
+	return nil
 }
 
 // ListedRepo is what the cluster needs to know of a repo in the configuration,

@@ -94,8 +94,11 @@
 //
 // Plan writes nothing. It puts the chain above between what the cluster serves and
 // what it holds: discovery, the namespaces, the set's parent, and the metadata of
-// every object that carries an apply set's label, one list per kind in use. Apply
-// then goes
+// every object that carries an apply set's label, one list per kind in use. Of that a plan
+// keeps its own set's members and, of other sets', the objects that it declares: what
+// others have in the cluster costs it nothing (inventory.go). Reading and checking
+// manifests takes turns, as many at once as there are cores; a plan that waits for anything
+// has no turn. Apply then goes
 //
 //	parent widened -> RoleBindings (application tier) -> objects, step by step -> prune -> parent recorded
 //
@@ -117,9 +120,9 @@
 // with the label as selector, reduced on arrival to a member: metadata only or, of kinds
 // with a status, whole objects, since that tells how they are (health.go) and whether
 // a Job has ended; further the Namespaces, the parents, the RoleBindings kubesync, and
-// the CRDs. Package follow lists, watches and keeps them; a plan waits up to 5 s for what
-// is not seen. Without
-// Namespaces or its parent it then fails; objects of a kind that cannot be seen (the
+// the CRDs. Package follow lists, watches and keeps them, and finds one set's without going
+// through the others. A plan waits up to 5 s for what is not seen. Without Namespaces or
+// its parent it then fails; objects of a kind that cannot be seen (the
 // server behind an aggregated API is down) are parked, and the rest is synced.
 // An API server that has gone back to an earlier state makes all of this worthless, which
 // ClusterOptions.WentBack tells whoever runs the watching.

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -10,8 +11,46 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// inventory is what is known of labelled live objects.
+// interest says which live objects a plan has to know: the members of its own set, all of
+// them, and of other sets' those few that it names. There may be any number of others.
+type interest struct {
+	set      string
+	declared map[ID]bool // by the revision that is planned
+	deleting map[ID]bool // by an earlier sync, and not observed to be gone
+}
+
+// covers tells whether a member matters.
+func (i interest) covers(m member) bool {
+	return m.Set == i.set || i.declared[m.ID] || i.deleting[m.ID]
+}
+
+// named goes through the objects that matter whoever has them; some may come twice.
+func (i interest) named() iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		for _, ids := range []map[ID]bool{i.declared, i.deleting} {
+			for id := range ids {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// interestOf is what a plan of the set has to know.
+func (s *Set) interestOf(plan *Plan) interest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deleting := make(map[ID]bool, len(s.deleting))
+	for id := range s.deleting {
+		deleting[id] = true
+	}
+	return interest{set: s.id, declared: plan.declared, deleting: deleting}
+}
+
+// inventory is what is known of the labelled live objects that matter.
 type inventory struct {
+	of      interest
 	mu      sync.Mutex // guards what follows while it is filled
 	members map[ID]member
 	unseen  unseen
@@ -21,8 +60,8 @@ type inventory struct {
 }
 
 // newInventory returns an empty one.
-func newInventory() *inventory {
-	return &inventory{members: map[ID]member{}, unseen: unseen{}, blind: map[schema.GroupKind]error{}}
+func newInventory(of interest) *inventory {
+	return &inventory{of: of, members: map[ID]member{}, unseen: unseen{}, blind: map[schema.GroupKind]error{}}
 }
 
 // unseen is where an application repo may not look: the kinds by namespace, with what the
@@ -30,11 +69,11 @@ func newInventory() *inventory {
 // its rights do not cover the kind.
 type unseen map[string]map[schema.GroupKind]error
 
-// inventory finds every labelled object of the kinds, whichever set it belongs
-// to: one list of metadata per kind, some at a time. A kind that is not served
-// has no objects, unless nobody knows what its group serves.
-func (s *Set) inventory(ctx context.Context, k *kinds, in scope) (*inventory, error) {
-	found := newInventory()
+// inventory looks through every labelled object of the kinds, whichever set it belongs
+// to, for those that matter: one list of metadata per kind, some at a time. A kind that is
+// not served has no objects, unless nobody knows what its group serves.
+func (s *Set) inventory(ctx context.Context, k *kinds, in scope, of interest) (*inventory, error) {
+	found := newInventory(of)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for gk := range in.kinds {
@@ -87,10 +126,13 @@ func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr
 	return nil
 }
 
-// visit adds an object.
+// visit adds an object if it matters.
 func (i *inventory) visit(gk schema.GroupKind, gvr schema.GroupVersionResource) func(*metav1.PartialObjectMetadata) {
 	return func(meta *metav1.PartialObjectMetadata) {
 		m := newMember(gk, gvr, meta)
+		if !i.of.covers(m) {
+			return
+		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.members[m.ID] = m

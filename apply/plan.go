@@ -42,7 +42,7 @@ type Plan struct {
 	kinds    *kinds
 	live     liveNamespaces
 	parent   parent
-	members  map[ID]member // labelled live objects of the kinds in use, of any set
+	members  map[ID]member // live objects of the kinds in use: the set's own, and what of the declared is another's
 	unseen   unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
 	leaving  []member                   // this set's members that are declared no more
@@ -60,16 +60,25 @@ type Plan struct {
 // are an error of type Problems; then nothing of the revision counts, and
 // nothing may be pruned for it.
 func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
-	loaded, loadErr := s.loader.Load(files)
+	var loaded Loaded
+	var loadErr error
+	err := s.cluster.compute(ctx, func() { loaded, loadErr = s.loader.Load(files) })
+	if err != nil {
+		return Plan{}, err
+	}
 	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}, webhooks: &webhooks{}}
-	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
 	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	checked, checkErr := s.checker.Check(loaded.Objects, s.rules(plan))
+	var checked Checked
+	var checkErr error
+	err = s.cluster.compute(ctx, func() { checked, checkErr = s.checker.Check(loaded.Objects, s.rules(plan)) })
+	if err != nil {
+		return Plan{}, err
+	}
 	if err := JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
@@ -97,7 +106,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 // survey finds the live objects of the kinds in use, and which of the set's are
 // declared no more.
 func (s *Set) survey(ctx context.Context, plan *Plan) error {
-	found, err := s.inventoryOf(ctx, plan.kinds, plan.scope())
+	found, err := s.inventoryOf(ctx, plan.kinds, plan.scope(), s.interestOf(plan))
 	if err != nil {
 		return fmt.Errorf("find the set's live objects: %w", err)
 	}

@@ -177,7 +177,8 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 	if whole {
 		resource = as.followWhole(gk, gvr, namespace)
 	}
-	opened = &view{Shelf: follow.NewShelf(what, reduce, t.told), regained: func() { t.regained(gk) }}
+	shelf := follow.NewShelf(what, reduce, t.told).Grouped(setOf)
+	opened = &view{Shelf: shelf, regained: func() { t.regained(gk) }}
 	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error, stop context.CancelFunc) {
 		switch {
 		case apierrors.IsForbidden(err):
@@ -188,6 +189,9 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 	})
 	return opened
 }
+
+// setOf is the set that a member belongs to.
+func setOf(m member) string { return m.Set }
 
 // lookAnew looks whether a kind is served in another version, or no more. The syncs of
 // its users follow it there, or park what was of that kind.
@@ -245,12 +249,12 @@ func (t *tracker) missing(k *kinds) []*Set {
 	return sets
 }
 
-// look waits until all is known that a set uses, and returns it. Where the daemon
-// may not see all namespaces it looks, for an application repo, into those where the
-// repo has objects, with the rights that it has there. A kind of which it cannot be
-// known what there is keeps no other from being known.
-func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*inventory, error) {
-	found := newInventory()
+// look waits until all is known that a set uses, and returns what a plan of it needs of
+// that. Where the daemon may not see all namespaces it looks, for an application repo,
+// into those where the repo has objects, with the rights that it has there. A kind of
+// which it cannot be known what there is keeps no other from being known.
+func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds, of interest) (*inventory, error) {
+	found, looked := newInventory(of), map[schema.GroupKind][]*view{}
 	for gk := range in.kinds {
 		if _, served := k.lookup(gk); !served {
 			if err := k.groupUnreachable(gk.Group); err != nil {
@@ -258,9 +262,12 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*invent
 			}
 			continue
 		}
-		forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System, found)
+		v, forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System)
+		if err == nil {
+			looked[gk] = []*view{v}
+		}
 		if forbidden && s.options.Tier == Application {
-			err = t.lookInto(ctx, gk, in, found)
+			looked[gk], err = t.lookInto(ctx, gk, in, found)
 		} else if forbidden {
 			return nil, err
 		}
@@ -272,41 +279,64 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds) (*invent
 			found.miss(gk, err)
 		}
 	}
+	found.gather(looked)
 	return found, nil
 }
 
-// lookInto adds what there is of a kind in some namespaces.
-func (t *tracker) lookInto(ctx context.Context, gk schema.GroupKind, in scope, found *inventory) error {
+// gather adds what matters of what is seen: the set's own members, and those of the objects
+// named that others have. How many others there are makes no difference.
+func (i *inventory) gather(seen map[schema.GroupKind][]*view) {
+	for _, views := range seen {
+		for _, v := range views {
+			v.EachOf(i.of.set, func(id ID, m member) { i.members[id] = m })
+		}
+	}
+	for id := range i.of.named() {
+		if _, ours := i.members[id]; ours {
+			continue
+		}
+		for _, v := range seen[id.GroupKind()] {
+			if m, there := v.Get(id); there {
+				i.members[id] = m
+			}
+		}
+	}
+}
+
+// lookInto returns the views of a kind in some namespaces.
+func (t *tracker) lookInto(ctx context.Context, gk schema.GroupKind, in scope, found *inventory) ([]*view, error) {
+	var views []*view
 	for namespace := range in.namespaces {
 		if in.absent[namespace] {
 			found.overlook(gk, namespace, nil) // there are no rights either
 			continue
 		}
-		switch forbidden, err := t.lookAt(ctx, gk, namespace, true, found); {
+		switch v, forbidden, err := t.lookAt(ctx, gk, namespace, true); {
 		case forbidden:
 			found.overlook(gk, namespace, err)
 		case err != nil:
-			return err
+			return views, err
+		default:
+			views = append(views, v)
 		}
 	}
-	return nil
+	return views, nil
 }
 
-// lookAt adds what there is of a kind in one namespace or in all.
-func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace string, again bool, found *inventory) (forbidden bool, err error) {
-	v := t.view(gk, namespace, again)
+// lookAt returns what is known of a kind in one namespace or in all, once that is current.
+func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace string, again bool) (v *view, forbidden bool, err error) {
+	v = t.view(gk, namespace, again)
 	if v == nil { // its users were woken when it was given up
-		return false, fmt.Errorf("what there is of %s is not known: whether the cluster serves it has just changed; it is looked at again", gk)
+		return nil, false, fmt.Errorf("what there is of %s is not known: whether the cluster serves it has just changed; it is looked at again", gk)
 	}
 	switch err := v.Await(ctx, v.patience(), apierrors.IsForbidden); {
 	case apierrors.IsForbidden(err):
-		return true, err
+		return nil, true, err
 	case err != nil:
 		t.miss(gk, v)
-		return false, err
+		return nil, false, err
 	}
-	v.Each(func(id ID, m member) { found.members[id] = m })
-	return false, nil
+	return v, false, nil
 }
 
 // find returns what is known of an object; known tells whether it was looked for,

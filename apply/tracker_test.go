@@ -91,7 +91,7 @@ func TestDroppedMeanwhile(t *testing.T) {
 	s, woken := wakened()
 	tracked.use(s, now, used)
 	tracked.use(&Set{}, older, used)
-	found, err := tracked.look(t.Context(), s, scope{kinds: used}, now)
+	found, err := tracked.look(t.Context(), s, scope{kinds: used}, now, interest{})
 	if err != nil {
 		t.Fatal(err)
 	}

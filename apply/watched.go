@@ -181,14 +181,14 @@ func (c *Cluster) keepParent(saved *corev1.ConfigMap) {
 	}
 }
 
-// inventoryOf finds every labelled object where a set is or is to be.
-func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope) (*inventory, error) {
+// inventoryOf finds the labelled objects that matter where a set is or is to be.
+func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope, of interest) (*inventory, error) {
 	w := s.cluster.watched()
 	if w == nil {
-		return s.inventory(ctx, k, in)
+		return s.inventory(ctx, k, in, of)
 	}
 	w.members.use(s, k, in.kinds)
-	found, err := w.members.look(ctx, s, in, k)
+	found, err := w.members.look(ctx, s, in, k, of)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@
 //
 // # What it costs
 //
-// Nothing is kept here but a version. Pages bound what a list costs in memory; an
+// Follow keeps nothing but a version; a [Shelf] keeps what its owner asks for, once,
+// however many look at it. Pages bound what a list costs in memory; an
 // idle watch costs a bookmark a minute.
 package follow

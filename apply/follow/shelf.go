@@ -18,10 +18,13 @@ type Shelf[K comparable, T any] struct {
 	reduce func(metav1.Object) (K, T)
 	told   func(K, metav1.Object)
 
+	groupOf func(T) string // nil for a shelf without groups
+
 	mu      sync.Mutex // guards what follows
 	items   map[K]item[T]
-	heard   string // everything up to this version was told
-	round   int    // of listing
+	groups  map[string]map[K]struct{} // the keys of each group; never an empty group
+	heard   string                    // everything up to this version was told
+	round   int                       // of listing
 	current bool
 	since   time.Time // when it became current, or ceased to be
 	problem error     // why it is not current
@@ -42,6 +45,14 @@ type item[T any] struct {
 // adds, not at all.
 func NewShelf[K comparable, T any](what string, reduce func(metav1.Object) (K, T), told func(key K, object metav1.Object)) *Shelf[K, T] {
 	return &Shelf[K, T]{what: what, reduce: reduce, told: told, items: map[K]item[T]{}, since: time.Now(), changed: make(chan struct{})}
+}
+
+// Grouped has the shelf know which objects belong together, so that one group can be
+// gone through whatever the number of others. GroupOf names the group of what is kept,
+// "" for none. It is called on a new shelf, before anything is put there.
+func (s *Shelf[K, T]) Grouped(groupOf func(T) string) *Shelf[K, T] {
+	s.groupOf, s.groups = groupOf, map[string]map[K]struct{}{}
+	return s
 }
 
 // Relist implements Audience.
@@ -91,14 +102,49 @@ func (s *Shelf[K, T]) keep(key K, value T, object metav1.Object, seen bool) bool
 		if seen && known.version == version {
 			known.value = value
 		}
-		s.items[key] = known
+		s.store(key, known)
 		return false
 	}
 	if !there && !seen && !newer(version, s.heard) {
 		return false
 	}
-	s.items[key] = item[T]{value, object.GetUID(), version, known.round}
+	s.store(key, item[T]{value, object.GetUID(), version, known.round})
 	return true
+}
+
+// store keeps an item, under its group. The caller holds mu.
+func (s *Shelf[K, T]) store(key K, kept item[T]) {
+	s.leaveGroup(key)
+	s.items[key] = kept
+	if s.groupOf == nil {
+		return
+	}
+	name := s.groupOf(kept.value)
+	if name == "" {
+		return
+	}
+	if s.groups[name] == nil {
+		s.groups[name] = map[K]struct{}{}
+	}
+	s.groups[name][key] = struct{}{}
+}
+
+// remove drops an item. The caller holds mu.
+func (s *Shelf[K, T]) remove(key K) {
+	s.leaveGroup(key)
+	delete(s.items, key)
+}
+
+// leaveGroup takes an item out of its group. The caller holds mu.
+func (s *Shelf[K, T]) leaveGroup(key K) {
+	known, there := s.items[key]
+	if s.groupOf == nil || !there {
+		return
+	}
+	name := s.groupOf(known.value)
+	if delete(s.groups[name], key); len(s.groups[name]) == 0 {
+		delete(s.groups, name)
+	}
 }
 
 // hear notes that everything up to a version was told. The caller holds mu.
@@ -117,7 +163,7 @@ func (s *Shelf[K, T]) Gone(object metav1.Object) {
 	// Another object of that name may be known by now, from an answer to us.
 	gone := there && (known.uid == object.GetUID() || !newer(known.version, object.GetResourceVersion()))
 	if gone {
-		delete(s.items, key)
+		s.remove(key)
 	}
 	s.mu.Unlock()
 	if gone {
@@ -132,7 +178,7 @@ func (s *Shelf[K, T]) Current(version string) {
 	var missing []K
 	for key, known := range s.items {
 		if known.round != s.round && !newer(known.version, version) {
-			delete(s.items, key)
+			s.remove(key)
 			missing = append(missing, key)
 		}
 	}
@@ -210,6 +256,16 @@ func (s *Shelf[K, T]) Each(visit func(K, T)) {
 	defer s.mu.Unlock()
 	for key, known := range s.items {
 		visit(key, known.value)
+	}
+}
+
+// EachOf calls visit with everything that is kept of one group, in no order. Visit must
+// not call the shelf.
+func (s *Shelf[K, T]) EachOf(group string, visit func(K, T)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.groups[group] {
+		visit(key, s.items[key].value)
 	}
 }
 

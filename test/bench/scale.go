@@ -33,6 +33,7 @@ type scale struct {
 
 	fewRefs, manyRefs int
 	repos             int // of one daemon
+	amongRepos        int // of one daemon, beside the ConfigMaps of others
 }
 
 // scaleNamed returns full, which is what the targets are for, or small, which is
@@ -47,7 +48,7 @@ func scaleNamed(name string) (scale, error) {
 			window: 30 * time.Second, poll: 3 * time.Second, idle: 5 * time.Minute,
 			drifted: 100, driftRounds: 3, patience: time.Minute,
 			repoFiles: 20_000, fileBytes: 5 << 10, manifests: 200, moreFiles: 10, cloneRound: 3,
-			fewRefs: 10, manyRefs: 10_000, repos: 100,
+			fewRefs: 10, manyRefs: 10_000, repos: 100, amongRepos: 500,
 		}, nil
 	case "small":
 		return scale{
@@ -57,7 +58,7 @@ func scaleNamed(name string) (scale, error) {
 			window: 4 * time.Second, poll: time.Second, idle: 8 * time.Second,
 			drifted: 20, driftRounds: 1, patience: 5 * time.Second,
 			repoFiles: 1000, fileBytes: 5 << 10, manifests: 50, moreFiles: 10, cloneRound: 1,
-			fewRefs: 10, manyRefs: 500, repos: 10,
+			fewRefs: 10, manyRefs: 500, repos: 10, amongRepos: 30,
 		}, nil
 	}
 	return scale{}, fmt.Errorf("-size %s: want small or full", name)

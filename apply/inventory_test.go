@@ -1,0 +1,160 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/follow"
+)
+
+var configMapKind = schema.GroupKind{Kind: "ConfigMap"}
+
+// labelled makes the metadata of a ConfigMap that a set has applied.
+func labelled(name, set string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: map[string]string{partOfLabel: set},
+	}}
+}
+
+// nameOf is a ConfigMap's identity.
+func nameOf(name string) ID { return ID{Kind: "ConfigMap", Namespace: "shop", Name: name} }
+
+// seeing is a tracker that sees these ConfigMaps, and the discovery that it goes by.
+func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*tracker, *kinds) {
+	t.Helper()
+	is := serving(configMapKind, "v1")
+	tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+	tracked.use(&Set{}, is, map[schema.GroupKind]bool{configMapKind: true})
+	shelf := follow.NewShelf("configmaps", func(o metav1.Object) (ID, member) {
+		m := newMember(configMapKind, tracked.kinds[configMapKind].served.GVR, o)
+		return m.ID, m
+	}, func(ID, metav1.Object) {}).Grouped(setOf)
+	for _, object := range live {
+		shelf.Seen(object)
+	}
+	shelf.Current("1")
+	tracked.kinds[configMapKind].views[""] = &view{Shelf: shelf, stop: func() {}, regained: func() {}}
+	return tracked, is
+}
+
+// TestInventory has a plan find what it needs to know of, whether that is watched or
+// listed, and nothing else.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	live := []*metav1.PartialObjectMetadata{
+		labelled("ours", "us"), labelled("ours-left", "us"), labelled("theirs", "them"), labelled("theirs-declared", "them"), labelled("theirs-deleting", "them"),
+	}
+	tests := map[string]struct {
+		of   interest
+		want []string
+	}{
+		"nothing declared": {interest{set: "us"}, []string{"ours", "ours-left"}},
+		"declared":         {interest{set: "us", declared: map[ID]bool{nameOf("ours"): true, nameOf("absent"): true}}, []string{"ours", "ours-left"}},
+		"declared, and another's": {
+			interest{set: "us", declared: map[ID]bool{nameOf("ours"): true, nameOf("theirs-declared"): true}},
+			[]string{"ours", "ours-left", "theirs-declared"},
+		},
+		"being deleted, and another's by now": {
+			interest{set: "us", deleting: map[ID]bool{nameOf("theirs-deleting"): true}},
+			[]string{"ours", "ours-left", "theirs-deleting"},
+		},
+		"no set": {interest{set: "nobody"}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tracked, is := seeing(t, live...)
+			watched, err := tracked.look(t.Context(), &Set{}, scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}, is, test.of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := newInventory(test.of)
+			visit := listed.visit(configMapKind, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+			for _, object := range live {
+				visit(object)
+			}
+			for how, found := range map[string]*inventory{"watched": watched, "listed": listed} {
+				var got []string
+				for id := range found.members {
+					got = append(got, id.Name)
+				}
+				if slices.Sort(got); !slices.Equal(got, test.want) {
+					t.Errorf("%s: found %v, want %v", how, got, test.want)
+				}
+			}
+			if !maps.EqualFunc(watched.members, listed.members, func(a, b member) bool { return a.UID == b.UID && a.Set == b.Set }) {
+				t.Error("a watch and a list differ")
+			}
+		})
+	}
+}
+
+// TestPlansBesideOthers plans many sets beside the members of others, and has neither what
+// a plan allocates nor what it keeps grow with the number of these.
+func TestPlansBesideOthers(t *testing.T) {
+	const sets = 500
+	cost := func(others int) (allocated, kept uint64) {
+		live := make([]*metav1.PartialObjectMetadata, 0, others+sets)
+		for i := range others {
+			live = append(live, labelled(fmt.Sprintf("theirs-%d", i), fmt.Sprintf("them-%d", i%100)))
+		}
+		for i := range sets {
+			live = append(live, labelled(fmt.Sprintf("ours-%d", i), fmt.Sprintf("us-%d", i)))
+		}
+		tracked, is := seeing(t, live...)
+		in := scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}
+		found := make([]*inventory, sets)
+		before := memoryNow()
+		for i := range found {
+			var err error
+			of := interest{set: fmt.Sprintf("us-%d", i), declared: map[ID]bool{nameOf(fmt.Sprintf("ours-%d", i)): true, nameOf("theirs-1"): true}}
+			if found[i], err = tracked.look(t.Context(), &Set{}, in, is, of); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := memoryNow()
+		runtime.KeepAlive(found)
+		runtime.KeepAlive(tracked)
+		return after.TotalAlloc - before.TotalAlloc, max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
+	}
+	fewAllocated, fewKept := cost(10)
+	manyAllocated, manyKept := cost(10_000)
+	// A plan that copied what there is of others would take more than 2 MB, and 1 GB in all.
+	const slack = 1 << 20
+	if manyAllocated > 2*fewAllocated+slack {
+		t.Errorf("%d plans allocate %d KB beside 10 objects of others, and %d KB beside 10,000", sets, fewAllocated>>10, manyAllocated>>10)
+	}
+	if manyKept > 2*fewKept+slack {
+		t.Errorf("%d plans keep %d KB beside 10 objects of others, and %d KB beside 10,000", sets, fewKept>>10, manyKept>>10)
+	}
+}
+
+// memoryNow tells what is used and was allocated, with nothing in it that is garbage.
+func memoryNow() (now runtime.MemStats) {
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	return now
+}
+
+// BenchmarkLook has one of 500 sets look at what it has beside 10,000 members of others.
+func BenchmarkLook(b *testing.B) {
+	live := make([]*metav1.PartialObjectMetadata, 0, 10_000)
+	for i := range cap(live) {
+		live = append(live, labelled(fmt.Sprintf("theirs-%d", i), fmt.Sprintf("them-%d", i%500)))
+	}
+	tracked, is := seeing(b, live...)
+	in := scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := tracked.look(b.Context(), &Set{}, in, is, interest{set: "them-7"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
