@@ -98,7 +98,7 @@ func (s *Set) verifies(now time.Time) bool {
 // applySteps writes the objects, each step finished before the next. A single
 // object's failure stops nothing else; an API server that cannot be reached does.
 func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
-	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now())}
+	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now()), goneBy: soon()}
 	result.Outcomes = slices.Grow(result.Outcomes, len(plan.objects))
 	for at, objects := range inSteps(plan.objects) {
 		outcomes, err := inStep(ctx, s.cluster, w.toWrite(objects, result), w.write)

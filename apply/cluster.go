@@ -183,15 +183,14 @@ func (c *Cluster) write(ctx context.Context, do func() error) error {
 // Nobody may wait for anything in there. A plan waits long for watches, for the API server
 // and, in a prune, for the plans of other repos: if it kept its turn meanwhile, those that
 // it waits for could not come to theirs.
-func (c *Cluster) compute(ctx context.Context, do func()) error {
+func compute[T any](ctx context.Context, c *Cluster, do func() (T, error)) (none T, err error) {
 	select {
 	case c.computing <- struct{}{}:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return none, context.Cause(ctx)
 	}
 	defer func() { <-c.computing }()
-	do()
-	return nil
+	return do()
 }
 
 // ListedRepo is what the cluster needs to know of a repo in the configuration,

@@ -202,7 +202,7 @@ func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
 	if !found {
 		return errNotServed
 	}
-	answer, _, err := s.applyOne(ctx, nil, served, o)
+	answer, _, err := s.applyOne(ctx, nil, served, o, soon())
 	if err != nil {
 		return s.judge(o, served, err)
 	}

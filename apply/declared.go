@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,6 +106,9 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		id := o.ID()
 		d := before[id]
 		if d == nil {
+			d = s.resting[id]
+		}
+		if d == nil {
 			d = &declared{busy: make(chan struct{}, 1)}
 			s.prove(d, o, plan)
 		}
@@ -115,6 +119,8 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		s.objects[id] = d
 		delete(before, id)
 	}
+	s.rest(plan, before)
+	s.noteDying(plan)
 	s.proofs, s.ended = nil, nil
 	s.parked, s.waiting = len(plan.held) > 0, nil
 	s.mu.Unlock()
@@ -128,6 +134,19 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 		<-left.busy
 	}
 	return nil
+}
+
+// rest keeps what is known of the objects that the plan parks. Nobody corrects them, and
+// their health is nobody's concern. The caller holds mu.
+func (s *Set) rest(plan *Plan, before map[ID]*declared) {
+	resting := map[ID]*declared{}
+	for _, o := range plan.held {
+		if d := cmp.Or(before[o.ID], s.resting[o.ID]); d != nil {
+			d.drift = nil // events do not reach it, so that nobody would hear of its end
+			resting[o.ID] = d
+		}
+	}
+	s.resting = resting
 }
 
 // declares returns the identities of the objects that the set declares, in no order.

@@ -145,6 +145,17 @@
 // what admission rewrites, nor writers that use our name. Nothing rests on them but
 // not sending: a deletion needs its own proofs.
 //
+// # What is being deleted
+//
+// What git declares may be in the course of being deleted by somebody else, and a
+// finalizer may keep it so for ever. A plan parks such a Namespace and all that is to live
+// in it at once, with what the Namespace's conditions say keeps it; a sync waits three
+// seconds in all for other objects, which are mostly gone by then, and parks the rest.
+// Everything else is synced. The event that tells of the end, or of a Namespace's
+// conditions, has the set synced again; a process that watches nothing waits for up to 30 s
+// when all else is done (dying.go). Of what is parked a set remembers what it knew: a Job
+// that has run is not put back because its Namespace is.
+//
 // # What a deletion needs
 //
 //   - a plan: the revision was fetched, transformed, loaded and checked without error;

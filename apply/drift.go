@@ -168,6 +168,9 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	if !known && !there {
 		return // nothing is known for certain; it is looked at again when it is
 	}
+	if s.died(id, live, there) {
+		s.wake() // the sync creates it again, or whatever else is to be done
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.objects[id]

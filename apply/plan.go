@@ -60,30 +60,27 @@ type Plan struct {
 // are an error of type Problems; then nothing of the revision counts, and
 // nothing may be pruned for it.
 func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
-	var loaded Loaded
-	var loadErr error
-	err := s.cluster.compute(ctx, func() { loaded, loadErr = s.loader.Load(files) })
-	if err != nil {
-		return Plan{}, err
+	if s.cluster.watched() == nil {
+		if err := s.awaitDying(ctx); err != nil {
+			return Plan{}, err
+		}
 	}
+	loaded, loadErr := compute(ctx, s.cluster, func() (Loaded, error) { return s.loader.Load(files) })
 	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}, webhooks: &webhooks{}}
+	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
 	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	var checked Checked
-	var checkErr error
-	err = s.cluster.compute(ctx, func() { checked, checkErr = s.checker.Check(loaded.Objects, s.rules(plan)) })
-	if err != nil {
-		return Plan{}, err
-	}
+	checked, checkErr := compute(ctx, s.cluster, func() (Checked, error) { return s.checker.Check(loaded.Objects, s.rules(plan)) })
 	if err := JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
 	plan.Warnings = append(plan.Warnings, checked.Warnings...)
-	plan.objects, plan.held = parkHomeless(checked.Objects, unreached(checked.Parked, plan.kinds), plan.live)
+	keeps := s.cluster.whatKeeps(ctx, dyingHomes(checked.Objects, plan.live))
+	plan.objects, plan.held = parkHomeless(checked.Objects, unreached(checked.Parked, plan.kinds), plan.live, keeps)
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
@@ -149,9 +146,9 @@ func (s *Set) rules(plan Plan) Rules {
 	}
 }
 
-// parkHomeless parks the objects whose Namespace is neither there nor declared
-// beside them.
-func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Object, []Outcome) {
+// parkHomeless parks the objects whose Namespace is neither there nor declared beside
+// them, or is being deleted; keeps says what keeps it then.
+func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces, keeps map[string]string) ([]Object, []Outcome) {
 	declared := map[string]bool{}
 	for _, o := range objects {
 		if o.ID().GroupKind() == namespaceKind {
@@ -160,14 +157,10 @@ func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces) ([]Ob
 	}
 	housed := make([]Object, 0, len(objects))
 	for _, o := range objects {
-		ns := o.ID().Namespace
-		if ns == "" || declared[ns] || live.exists(ns) {
+		reason := waitsForHome(o.ID(), declared[o.ID().home()], live, keeps)
+		if reason == "" {
 			housed = append(housed, o)
 			continue
-		}
-		reason := fmt.Sprintf("waits for Namespace %s, which does not exist", ns)
-		if live.terminating[ns] {
-			reason = fmt.Sprintf("waits for Namespace %s, which is being deleted", ns)
 		}
 		parked = append(parked, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: reason})
 	}

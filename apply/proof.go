@@ -124,9 +124,11 @@ func (s *Set) finishedNow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := finished{}
-	for id, d := range s.objects {
-		if d.finished {
-			now[id.String()] = d.sent.String()
+	for _, objects := range []map[ID]*declared{s.resting, s.objects} {
+		for id, d := range objects {
+			if d.finished {
+				now[id.String()] = d.sent.String()
+			}
 		}
 	}
 	if len(now) == 0 {

@@ -23,7 +23,7 @@ func (e *approvalError) Error() string { return "not recreated: " + e.reason }
 // recreate deletes an object whose immutable fields have to change, and creates it again.
 // The annotation in git asks for it; the deletion needs the proofs that any deletion
 // needs, and an approval where data would be lost with the object.
-func (s *Set) recreate(ctx context.Context, plan *Plan, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
+func (s *Set) recreate(ctx context.Context, plan *Plan, gvr schema.GroupVersionResource, object *unstructured.Unstructured, goneBy func() time.Time) (written, error) {
 	for range deleteTries {
 		live, err := s.client.get(ctx, gvr, object.GetNamespace(), object.GetName())
 		switch {
@@ -48,7 +48,7 @@ func (s *Set) recreate(ctx context.Context, plan *Plan, gvr schema.GroupVersionR
 		case err != nil && !doesNotExist(err):
 			return written{}, fmt.Errorf("delete the object to recreate it: %w", err)
 		}
-		if err := s.awaitGone(ctx, gone, time.Now().Add(goneWait)); err != nil {
+		if err := s.awaitGone(ctx, gone, goneBy()); err != nil {
 			return written{}, err
 		}
 		return s.send(ctx, gvr, object)

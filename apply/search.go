@@ -45,7 +45,7 @@ func (c *Cluster) membersOf(ctx context.Context, k *kinds, s *Set) ([]ID, error)
 // not list ConfigMaps everywhere serves application repos alone, and is not asked for
 // the rest: it looks where its repos have objects.
 func (c *Cluster) searchAll(ctx context.Context, k *kinds) (map[string][]ID, error) {
-	found := &labelled{bySet: map[string][]ID{}}
+	found := &searched{bySet: map[string][]ID{}}
 	configMaps := schema.GroupKind{Kind: "ConfigMap"}
 	switch err := c.searchKind(ctx, k, configMaps, found); {
 	case apierrors.IsForbidden(err):
@@ -71,7 +71,7 @@ func (c *Cluster) searchAll(ctx context.Context, k *kinds) (map[string][]ID, err
 }
 
 // searchKind lists the metadata of all labelled objects of one kind.
-func (c *Cluster) searchKind(ctx context.Context, k *kinds, gk schema.GroupKind, found *labelled) error {
+func (c *Cluster) searchKind(ctx context.Context, k *kinds, gk schema.GroupKind, found *searched) error {
 	served, _ := k.lookup(gk)
 	return c.own.listMetadata(ctx, served.GVR, "", partOfLabel, func(meta *metav1.PartialObjectMetadata) {
 		if m := newMember(gk, served.GVR, meta); m.Applied {
@@ -80,13 +80,13 @@ func (c *Cluster) searchKind(ctx context.Context, k *kinds, gk schema.GroupKind,
 	})
 }
 
-// labelled are the objects that a search has found, by apply set.
-type labelled struct {
+// searched are the objects that a search has found, by apply set.
+type searched struct {
 	mu    sync.Mutex
 	bySet map[string][]ID
 }
 
-func (l *labelled) add(m member) {
+func (l *searched) add(m member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bySet[m.Set] = append(l.bySet[m.Set], m.ID)

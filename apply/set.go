@@ -63,7 +63,12 @@ type Set struct {
 	active  bool             // drift may be corrected: nobody has suspended the set
 	parked  bool             // the last plan had parked objects
 	objects map[ID]*declared // nil before the first sync
-	verify  time.Time        // when the next verification is due
+	// resting is what is known of objects that are declared and parked: whoever puts them
+	// back may have to know, of a Job, that it has run.
+	resting map[ID]*declared
+	homes   map[string]bool // the Namespaces that are declared, or objects in them
+	dying   map[ID]member   // what is declared, and was found being deleted
+	verify  time.Time       // when the next verification is due
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished

@@ -85,12 +85,14 @@ func (s *Set) hasParked() bool {
 }
 
 // housedMeanwhile tells whether there is by now a Namespace for which the plan parked an
-// object. Whoever heard of it before the set was noted as parked did not wake it.
+// object, or is none any more where one was being deleted. Whoever heard of it before the
+// set was noted as parked did not wake it.
 func (s *Set) housedMeanwhile(plan *Plan) bool {
 	w := s.cluster.watched()
 	return w != nil && slices.ContainsFunc(plan.held, func(o Outcome) bool {
-		ns, there := w.namespaces.Get(o.ID.Namespace)
-		return there && !ns.terminating && !plan.live.exists(o.ID.Namespace)
+		home := o.ID.home()
+		ns, there := w.namespaces.Get(home)
+		return there && !ns.terminating && !plan.live.exists(home) || !there && plan.live.terminating[home]
 	})
 }
 

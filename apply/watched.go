@@ -103,9 +103,13 @@ func reduceNamespace(live metav1.Object) (string, namespace) {
 }
 
 // namespaceSeen hears of a Namespace that changed: application repos may need rights
-// in it, and parked objects may have waited for it.
+// in it, and parked objects may have waited for it, or for it to be gone. While it is being
+// deleted it changes when what keeps it does, which is reported.
 func (c *Cluster) namespaceSeen(name string, live metav1.Object) {
 	c.nudge()
+	if live == nil || live.GetDeletionTimestamp() != nil {
+		c.wakeIn(name)
+	}
 	if live != nil && live.GetDeletionTimestamp() == nil {
 		c.wakeParked()
 		c.watched().corrector.retry(func(id ID) bool { return id.Namespace == name })

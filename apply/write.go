@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// goneWait bounds how long a sync waits for an object that is being deleted.
+	// goneWait bounds how long a sync waits for what it deletes to be gone.
 	goneWait = 30 * time.Second
 	// servedWait bounds how long a sync waits for a new CRD's kind to be served.
 	servedWait = 30 * time.Second
@@ -29,8 +29,10 @@ const (
 type writer struct {
 	set    *Set
 	plan   *Plan
-	kinds  *kinds       // the plan's, or newer once its CRDs are served
-	verify bool         // send also what is known to be as sent
+	kinds  *kinds // the plan's, or newer once its CRDs are served
+	verify bool   // send also what is known to be as sent
+	// goneBy is until when the sync waits for what somebody else is deleting.
+	goneBy func() time.Time
 	diffs  atomic.Int32 // that were made
 }
 
@@ -54,21 +56,15 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		return outcome
 	}
 	if known && before.Terminating {
-		if err := w.set.awaitGone(ctx, before, time.Now().Add(goneWait)); err != nil {
-			return failed(outcome, err)
+		if err := w.set.awaitGone(ctx, before, w.goneBy()); err != nil {
+			return w.failed(ctx, outcome, o, served, err)
 		}
 		known = false
 	}
-	answer, recreated, err := w.set.applyOne(ctx, w.plan, served, o)
+	answer, recreated, err := w.set.applyOne(ctx, w.plan, served, o, w.goneBy)
 	outcome.Warnings = answer.Warnings
-	if kindless(err) {
-		w.set.cluster.distrustKinds()
-		return w.set.park(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
-	}
 	if err != nil {
-		var needs *approvalError
-		outcome.NeedsApproval = errors.As(err, &needs)
-		return failed(outcome, w.set.judge(o, served, w.set.blameWebhook(ctx, w.plan, err)))
+		return w.failed(ctx, outcome, o, served, err)
 	}
 	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
 	if known && !answer.Created && len(recreated) == 0 {
@@ -88,6 +84,24 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	}
 	w.set.wrote(d, o, answer.Live, now)
 	return outcome
+}
+
+// failed tells what a write that failed comes to. What it failed for may pass by itself, and
+// whoever sees that has the set synced: then the object is parked.
+func (w *writer) failed(ctx context.Context, outcome Outcome, o Object, served servedKind, err error) Outcome {
+	var needs *approvalError
+	outcome.NeedsApproval = errors.As(err, &needs)
+	var still *stillThereError
+	switch {
+	case errors.As(err, &still):
+		return w.set.parkDying(outcome, member{ID: outcome.ID, GVR: served.GVR, UID: still.uid}, still)
+	case homeless(err): // since it was planned
+		return w.set.park(outcome, fmt.Sprintf("waits for Namespace %s, which is being deleted or is gone", o.ID().Namespace))
+	case kindless(err):
+		w.set.cluster.distrustKinds()
+		return w.set.park(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+	}
+	return failed(outcome, w.set.judge(o, served, w.set.blameWebhook(ctx, w.plan, err)))
 }
 
 // diff returns what changed in git about an object that is about to be told as
@@ -156,9 +170,10 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 }
 
 // applyOne sends one object and whatever must follow: creating it again where that
-// is wanted and needed, and taking over what other appliers left. A correction has no
-// plan: what has to be created again it leaves to the next sync.
-func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Object) (answer written, recreated []string, err error) {
+// is wanted and needed, and taking over what other appliers left. For what is being deleted
+// it waits until goneBy. A correction has no plan: what has to be created again it leaves to
+// the next sync.
+func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Object, goneBy func() time.Time) (answer written, recreated []string, err error) {
 	labelled := withLabel(o, s.id)
 	answer, err = s.send(ctx, served.GVR, labelled)
 	if fields := immutableFields(err); len(fields) > 0 {
@@ -171,14 +186,14 @@ func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Obj
 			return answer, nil, fmt.Errorf("immutable: %s: the next sync creates the object again", strings.Join(fields, ", "))
 		}
 		recreated = fields
-		answer, err = s.recreate(ctx, plan, served.GVR, labelled)
+		answer, err = s.recreate(ctx, plan, served.GVR, labelled, goneBy)
 	}
 	if err != nil {
 		return answer, recreated, err
 	}
 	if answer.Live.GetDeletionTimestamp() != nil {
 		// Somebody was deleting it. What we applied goes with it, or already has.
-		if err := s.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), time.Now().Add(goneWait)); err != nil {
+		if err := s.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), goneBy()); err != nil {
 			return answer, recreated, err
 		}
 		if answer, err = s.send(ctx, served.GVR, labelled); err != nil {
@@ -223,7 +238,7 @@ func (s *Set) awaitGone(ctx context.Context, m member, deadline time.Time) error
 		case meta.UID != m.UID:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("the object is being deleted%s", pendingReason(meta.Finalizers))
+			return &stillThereError{uid: m.UID, finalizers: meta.Finalizers}
 		}
 		if err := pause(ctx); err != nil {
 			return err

@@ -68,6 +68,48 @@ func TestTables(t *testing.T) {
 	}
 }
 
+func TestNextPoll(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	phase := &status.Phase{Stage: sync.Applying, Since: now.Add(-time.Minute)}
+	tests := map[string]struct {
+		repo status.Repo
+		want string
+	}{
+		"never synced":             {status.Repo{}, "<none>"},
+		"to come":                  {status.Repo{NextPoll: now.Add(5 * time.Minute)}, "5m"},
+		"due":                      {status.Repo{NextPoll: now}, "0s"},
+		"about to begin":           {status.Repo{NextPoll: now.Add(-10 * time.Second)}, "0s"},
+		"the first is under way":   {status.Repo{Phase: phase}, "now"},
+		"another is under way":     {status.Repo{NextPoll: now.Add(-time.Minute), Phase: phase}, "now"},
+		"one before it was due":    {status.Repo{NextPoll: now.Add(time.Minute), Phase: phase}, "now"},
+		"under way since long ago": {status.Repo{NextPoll: now.Add(-24 * time.Hour), Phase: phase}, "now"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := nextPoll(test.repo, now); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestClocksDiffer has a daemon whose clock is ahead of ours.
+func TestClocksDiffer(t *testing.T) {
+	t.Parallel()
+	overview := example()
+	overview.Repos[0].LastSync, overview.Repos[0].LastVerified = time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	overview.Repos[0].NextPoll = time.Now().Add(-time.Hour)
+	var out bytes.Buffer
+	if err := table(&out, true, overview); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "invalid") {
+		t.Error(out.String())
+	}
+}
+
 // TestTableForgesNothing has texts of others that would move a terminal's cursor or make
 // rows of their own.
 func TestTableForgesNothing(t *testing.T) {

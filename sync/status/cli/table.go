@@ -34,10 +34,7 @@ func table(to io.Writer, wide bool, overview status.Overview) error {
 			if r.Revision != nil {
 				subject = r.Revision.Subject
 			}
-			cells = append(cells, age(r.LastSync, now), age(now.Add(now.Sub(r.NextPoll)), now), fmt.Sprint(r.Failures), r.Tier, r.URL, cmp.Or(subject, none))
-			if r.NextPoll.IsZero() {
-				cells[8] = none
-			}
+			cells = append(cells, age(r.LastSync, now), nextPoll(r, now), fmt.Sprint(r.Failures), r.Tier, r.URL, cmp.Or(subject, none))
 		}
 		row(out, append(cells, message(r)))
 	}
@@ -106,8 +103,25 @@ func age(at, now time.Time) string {
 	if at.IsZero() {
 		return none
 	}
-	return duration.HumanDuration(now.Sub(at))
+	return span(now.Sub(at))
 }
+
+// nextPoll words in how long a repo is polled next. While a sync is under way the time that
+// was told for it is over.
+func nextPoll(r status.Repo, now time.Time) string {
+	switch {
+	case r.Phase != nil:
+		return "now"
+	case r.NextPoll.IsZero():
+		return none
+	}
+	return span(r.NextPoll.Sub(now))
+}
+
+// span words how long something takes. The daemon's clock may be another than ours, and a
+// moment passes before a poll that is due begins: kubectl's words for less than nothing are
+// "<invalid>".
+func span(d time.Duration) string { return duration.HumanDuration(max(0, d)) }
 
 // message says in a line what a person has to know.
 func message(r status.Repo) string {

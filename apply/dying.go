@@ -1,0 +1,227 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What git declares may be being deleted by somebody else, and a finalizer may keep it for
+// ever. It can be created again only when it is gone, so it is parked, and nothing else is
+// held up:
+//
+//   - A Namespace, and what is to live in it, without any wait: deleting one takes seconds
+//     at best, and until then nothing can be created there.
+//   - Any other object after goneSoon, of which there is one for a whole sync, however many
+//     objects are being deleted: most are gone within that, and are created again at once.
+//
+// Whoever sees it gone has the set synced. A process that watches nothing is told of
+// nothing: the next plan of the set waits, when all else has been synced.
+
+// goneSoon is how long one sync waits in all for objects that somebody else is deleting. A
+// Deployment in the foreground takes a second or two.
+const goneSoon = 3 * time.Second
+
+// soon returns until when one sync waits, from the first time that it is asked.
+func soon() func() time.Time {
+	return sync.OnceValue(func() time.Time { return time.Now().Add(goneSoon) })
+}
+
+// stillThereError is an object that is being deleted and was not gone in time.
+type stillThereError struct {
+	uid        types.UID
+	finalizers []string
+}
+
+// Error implements error.
+func (e *stillThereError) Error() string {
+	return "the object is being deleted" + pendingReason(e.finalizers)
+}
+
+// home returns the Namespace on which it depends whether an object can be written: that
+// in which it is or, of a Namespace, itself; "" for none.
+func (id ID) home() string {
+	if id.GroupKind() == namespaceKind {
+		return id.Name
+	}
+	return id.Namespace
+}
+
+// dyingHomes returns the Namespaces that are being deleted and that objects are declared in
+// or as.
+func dyingHomes(objects []Object, live liveNamespaces) map[string]bool {
+	homes := map[string]bool{}
+	for _, o := range objects {
+		if home := o.ID().home(); live.terminating[home] {
+			homes[home] = true
+		}
+	}
+	return homes
+}
+
+// whatKeeps says of Namespaces that are being deleted what keeps each, as the API server
+// tells it. What cannot be found out is left out: that it is being deleted is known.
+func (c *Cluster) whatKeeps(ctx context.Context, namespaces map[string]bool) map[string]string {
+	keeps := map[string]string{}
+	for name := range namespaces {
+		if live, err := c.namespace(ctx, name); err == nil && live != nil {
+			keeps[name] = whatRemains(live)
+		}
+	}
+	return keeps
+}
+
+// namespace reads a Namespace, nil if there is none. It lists, since that is a right which
+// the daemon has in any case.
+func (c *Cluster) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	found, err := c.typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return nil, fmt.Errorf("look at Namespace %s: %w", name, err)
+	}
+	for i := range found.Items {
+		if found.Items[i].Name == name {
+			return &found.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// whatRemains says what keeps a Namespace that is being deleted, in the words of its
+// conditions, of which all that are true are bad news; "" if nothing is known yet.
+func whatRemains(live *corev1.Namespace) string {
+	var texts []string
+	for _, condition := range live.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && strings.HasPrefix(string(condition.Type), "Namespace") {
+			texts = append(texts, strings.TrimSuffix(condition.Message, "."))
+		}
+	}
+	if len(live.Finalizers) > 0 {
+		texts = append(texts, "it waits for its own finalizers: "+strings.Join(live.Finalizers, ", "))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// waitsForHome says why an object waits for its Namespace, "" if it need not: the Namespace
+// is there or, if it is declared, can be created.
+func waitsForHome(id ID, declared bool, live liveNamespaces, keeps map[string]string) string {
+	home := id.home()
+	if home == "" || live.exists(home) || declared && !live.terminating[home] {
+		return ""
+	}
+	if !live.terminating[home] {
+		return fmt.Sprintf("waits for Namespace %s, which does not exist", home)
+	}
+	reason := fmt.Sprintf("waits for Namespace %s, which is being deleted", home)
+	if id.GroupKind() == namespaceKind {
+		reason = "waits to be created again: the Namespace is being deleted"
+	}
+	if keeps[home] != "" {
+		reason += ": " + keeps[home]
+	}
+	return reason
+}
+
+// noteDying notes, when a set says what it declares, the Namespaces that the plan found
+// being deleted. The caller holds mu.
+func (s *Set) noteDying(plan *Plan) {
+	s.homes, s.dying = map[string]bool{}, map[ID]member{}
+	for id := range plan.declared {
+		if home := id.home(); home != "" {
+			s.homes[home] = true
+		}
+	}
+	for _, o := range plan.held {
+		if home := o.ID.home(); plan.live.terminating[home] {
+			id := ID{Kind: namespaceKind.Kind, Name: home}
+			s.dying[id] = member{ID: id}
+		}
+	}
+}
+
+// parkDying parks an object that is being deleted, and was not gone in time.
+func (s *Set) parkDying(outcome Outcome, m member, still *stillThereError) Outcome {
+	s.mu.Lock()
+	s.dying[m.ID] = m
+	s.mu.Unlock()
+	if w := s.cluster.watched(); w != nil {
+		// Whoever saw it gone before it was noted has woken nobody.
+		if live, there, known := w.members.find(m.ID); known && s.died(m.ID, live, there) {
+			s.wake()
+		}
+	}
+	return s.park(outcome, "waits to be created again: "+still.Error())
+}
+
+// died tells whether an object that was being deleted when its turn came is not any more,
+// once.
+func (s *Set) died(id ID, live member, there bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, dying := s.dying[id]
+	if !dying || there && live.Terminating {
+		return false
+	}
+	delete(s.dying, id)
+	return true
+}
+
+// awaitDying waits until what the last sync found being deleted is gone, for as long as a
+// person would; the plan tells what is still there.
+func (s *Set) awaitDying(ctx context.Context) error {
+	s.mu.Lock()
+	dying := s.dying
+	s.dying = nil
+	s.mu.Unlock()
+	deadline := time.Now().Add(goneWait)
+	for _, m := range dying {
+		var still *stillThereError
+		if err := s.awaitAnyGone(ctx, m, deadline); err != nil && !errors.As(err, &still) {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitAnyGone is awaitGone for a Namespace, too, which a set may have no right to read.
+func (s *Set) awaitAnyGone(ctx context.Context, m member, deadline time.Time) error {
+	if m.ID.GroupKind() != namespaceKind {
+		return s.awaitGone(ctx, m, deadline)
+	}
+	for {
+		live, err := s.cluster.namespace(ctx, m.ID.Name)
+		switch {
+		case err != nil:
+			return err
+		case live == nil, live.DeletionTimestamp == nil:
+			return nil
+		case time.Now().After(deadline):
+			return &stillThereError{live.UID, live.Finalizers}
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// wakeIn has the sets synced that declare a Namespace, or objects in it.
+func (c *Cluster) wakeIn(namespace string) {
+	for _, s := range c.allSets() {
+		if s.livesIn(namespace) {
+			s.wake()
+		}
+	}
+}
+
+// livesIn tells whether the set declares a Namespace, or objects in it.
+func (s *Set) livesIn(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.homes[namespace]
+}
