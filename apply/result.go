@@ -16,7 +16,7 @@ const (
 	Unchanged  Action = "unchanged"  // was as declared
 	Pruned     Action = "pruned"     // left git, deleted and observed gone
 	Blocked    Action = "blocked"    // left git, may or can not be deleted yet
-	Parked     Action = "parked"     // waits for its CRD or Namespace
+	Parked     Action = "parked"     // waits for its CRD or Namespace, or to be gone and created again
 	Refused    Action = "refused"    // not ours to write
 	Failed     Action = "failed"     // tried, and the API server said no
 )

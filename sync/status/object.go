@@ -19,7 +19,7 @@ const (
 	ObjectRefused   ObjectState = "refused"    // not this repo's to write
 	ObjectFight     ObjectState = "fight"      // somebody else writes it again and again, too
 	ObjectDrifted   ObjectState = "drifted"    // somebody changed it, and it was not put back
-	ObjectParked    ObjectState = "parked"     // waits for its CRD or Namespace
+	ObjectParked    ObjectState = "parked"     // waits for its CRD or Namespace, or to be gone and created again
 	ObjectBlocked   ObjectState = "blocked"    // left git, and is not deleted yet
 	ObjectLeftAlone ObjectState = "left alone" // not written on purpose, as the reason says
 	ObjectSynced    ObjectState = "synced"     // as git says
