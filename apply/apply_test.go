@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,6 +65,7 @@ func TestApply(t *testing.T) {
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
 	t.Run("a repo that left the configuration", func(t *testing.T) { testAbandoned(t, w) })
 	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
+	t.Run("writers with skewed clocks", func(t *testing.T) { testSkewedWriters(t, w) })
 	t.Run("suspended object and set", func(t *testing.T) { testSuspend(t, w) })
 }
 
@@ -293,11 +295,48 @@ func testOtherDaemon(t *testing.T, w world) {
 	}
 	same := newRepo(t, daemon(t, w.config, "kubesync-third"), "daemons")
 	same.sync(configMap(ns, "x")) // nobody holds the recorded Lease
-	w.holdLease(t, "kubesync-third", "somebody")
+	w.holdLease(t, "kubesync-third", "somebody", 0)
 	_, err := mine.try(configMap(ns, "x"))
 	var held *apply.WriterError
 	if !errors.As(err, &held) || held.Holder != "somebody" {
 		t.Errorf("a set whose writer holds its Lease was written: %v", err)
+	}
+}
+
+// testSkewedWriters has writers with wrong clocks: what they say of the time must not
+// count, only whether they go on saying it.
+func testSkewedWriters(t *testing.T, w world) {
+	ns := w.namespace(t, "skewed")
+	mine := w.newRepo(t, "skewed-live")
+	newRepo(t, daemon(t, w.config, "skewed-slow"), "skewed-live").sync(configMap(ns, "x"))
+	w.holdLease(t, "skewed-slow", "an hour behind", -time.Hour)
+	for range 2 {
+		_, err := mine.try(configMap(ns, "x"))
+		var held *apply.WriterError
+		if !errors.As(err, &held) || held.Holder != "an hour behind" {
+			t.Fatalf("a set whose writer lives was written: %v", err)
+		}
+	}
+
+	mine = w.newRepo(t, "skewed-dead")
+	newRepo(t, daemon(t, w.config, "skewed-fast"), "skewed-dead").sync(configMap(ns, "second"))
+	w.leaseOf(t, "skewed-fast", "an hour ahead", 2, time.Hour)
+	began := time.Now()
+	mine.want(mine.sync(configMap(ns, "second")), "unchanged ConfigMap/skewed/second")
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("the set was taken over after %s, before its writer's Lease had run out", took)
+	}
+
+	rehearsed := w.newRepo(t, "skewed-rehearsed")
+	newRepo(t, daemon(t, w.config, "skewed-rehearsal"), "skewed-rehearsed").sync(configMap(ns, "third"))
+	w.leaseOf(t, "skewed-rehearsal", "nobody knows", 600, 0)
+	plan, err := rehearsed.plan(configMap(ns, "third"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := rehearsed.set.DryRun(t.Context(), plan)
+	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "a dry run cannot tell whether it still runs") {
+		t.Errorf("dry run of a set whose writer may live: %v, %q", err, result.Warnings)
 	}
 }
 

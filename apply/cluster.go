@@ -62,11 +62,12 @@ type Cluster struct {
 	seen      *watched   // nil while the cluster is not being watched
 	kinds     *kinds
 	sets      map[string]*Set
-	claims    map[ID][]string       // the repos that declare an object; the first has it, the others wait
-	abandoned map[string]bool       // the repos that were said to be
-	listed    map[string]ListedRepo // the repos of the configuration; nil until it was read
-	relisted  bool                  // listed was read since the watching began, or ended
-	loaded    map[string]time.Time  // when the poll began after which a repo was loaded last
+	claims    map[ID][]string        // the repos that declare an object; the first has it, the others wait
+	abandoned map[string]bool        // the repos that were said to be
+	listed    map[string]ListedRepo  // the repos of the configuration; nil until it was read
+	relisted  bool                   // listed was read since the watching began, or ended
+	loaded    map[string]time.Time   // when the poll began after which a repo was loaded last
+	writers   map[string]observation // what was last seen of other writers' Leases
 	// loading is closed, and made anew, whenever a repo was loaded.
 	loading chan struct{}
 }
@@ -95,6 +96,7 @@ func NewCluster(options ClusterOptions) (*Cluster, error) {
 		sets:      map[string]*Set{},
 		claims:    map[ID][]string{},
 		loaded:    map[string]time.Time{},
+		writers:   map[string]observation{},
 		abandoned: map[string]bool{},
 		loading:   make(chan struct{}),
 	}

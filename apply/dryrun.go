@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -60,10 +59,9 @@ func (s *Set) noteWriter(ctx context.Context, plan Plan, result *Result) error {
 	if s.options.Preview {
 		return nil
 	}
-	err := s.checkWriter(ctx, plan.parent)
-	if held := (*WriterError)(nil); errors.As(err, &held) {
-		result.Warnings = append(result.Warnings, held.Error())
-		return nil
+	_, held, err := s.lookAtWriter(ctx, plan.parent, s.cluster.observedWriter(plan.parent.data(dataWriter)))
+	if err == nil && held != nil {
+		result.Warnings = append(result.Warnings, held.unwatched())
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -206,15 +207,42 @@ func (w world) annotate(t *testing.T, ns, name, key, value string) {
 
 func keys(m map[string]string) string { return strings.Join(slices.Sorted(maps.Keys(m)), ",") }
 
-// holdLease makes a Lease held, as a running daemon does.
-func (w world) holdLease(t *testing.T, name, holder string) {
+// leaseOf makes a Lease that lasts some seconds, of a holder whose clock is wrong by skew.
+func (w world) leaseOf(t *testing.T, name, holder string, seconds int32, skew time.Duration) *coordinationv1.Lease {
 	t.Helper()
-	now, seconds := metav1.NowMicro(), int32(60)
-	_, err := w.typed.CoordinationV1().Leases(parents).Create(t.Context(), &coordinationv1.Lease{
+	renewed := metav1.NewMicroTime(time.Now().Add(skew))
+	lease, err := w.typed.CoordinationV1().Leases(parents).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &now, LeaseDurationSeconds: &seconds},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed, LeaseDurationSeconds: &seconds},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lease
+}
+
+// holdLease makes a Lease held, as a running daemon does, until the test ends.
+func (w world) holdLease(t *testing.T, name, holder string, skew time.Duration) {
+	t.Helper()
+	lease := w.leaseOf(t, name, holder, 15, skew)
+	ctx, stop := context.WithCancel(t.Context())
+	var renewals sync.WaitGroup
+	t.Cleanup(renewals.Wait)
+	t.Cleanup(stop)
+	renewals.Go(func() {
+		for ctx.Err() == nil {
+			renewed := metav1.NewMicroTime(time.Now().Add(skew))
+			lease.Spec.RenewTime = &renewed
+			next, err := w.typed.CoordinationV1().Leases(parents).Update(ctx, lease, metav1.UpdateOptions{})
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("renew Lease %s: %v", name, err)
+				return
+			}
+			lease = next
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
 }
