@@ -203,7 +203,9 @@
 // In one daemon, the first set that declares an object has it until it declares it
 // no more; then another that does takes it over, label and all, without deleting
 // it. An object with the label of a set that is not this daemon's is refused. So is
-// a whole set whose parent names another writer's Lease while that Lease is held.
+// a whole set whose parent names another writer's Lease while that Lease is held. It is
+// not where it has stayed as it is for as long as it lasts, by our own monotonic clock:
+// times that others write are never compared with ours.
 // All sets that write as field manager kubesync look alike in managedFields, which
 // is why the label decides.
 package apply

@@ -10,7 +10,7 @@ func LoadClient() (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return buildClient(env, host{pod: findPod(env.PodNamespace, serviceAccountNamespace)})
+	return buildClient(env, host{pod: findPod(env.PodNamespace, serviceAccountNamespace), proxies: findProxies()})
 }
 
 // buildClient makes domain values of the variables that a client needs.
@@ -18,6 +18,7 @@ func buildClient(env environment, host host) (Config, error) {
 	redactor := NewRedactor()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
 	b.to.DryRun = true // that needs no cluster either
+	b.proxies()
 	b.kubernetes()
 	b.to.Listen = parse(b.mistakes, "LISTEN", cmp.Or(b.env.Listen, defaultListen), parseListen)
 	b.to.ListenToken = b.secretFile("LISTEN_TOKEN_FILE", b.env.ListenTokenFile)

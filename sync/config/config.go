@@ -91,6 +91,7 @@ func Load() (Config, error) {
 		pod:      findPod(env.PodNamespace, serviceAccountNamespace),
 		listFile: defaultListFile,
 		set:      environ(os.Environ()),
+		proxies:  findProxies(),
 	})
 }
 
@@ -102,6 +103,7 @@ type host struct {
 	pod      pod
 	listFile string
 	set      map[string]string // all variables, also those that kubesync has no use for
+	proxies  map[string]string // the proxy variables that are set
 }
 
 // builder holds what the parts of a configuration share while it is built.
@@ -130,6 +132,7 @@ func build(env environment, host host) (Config, error) {
 	b.telling()
 	b.logging()
 	b.inherited()
+	b.proxies()
 	if err := b.err(redactor); err != nil {
 		return Config{}, err
 	}

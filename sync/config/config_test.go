@@ -181,6 +181,7 @@ func TestValues(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	empty := writeFile(t, "empty", "\n")
+	blank := writeFile(t, "blank", " \t\r\n \n")
 	twoLines := writeFile(t, "two", "user:pw\nuser:pw\n")
 	for name, test := range map[string]struct {
 		set  vars
@@ -223,6 +224,8 @@ func TestMistakes(t *testing.T) {
 		"REPOCREDS lines":     {vars{"REPOCREDS": "user:pw\nmore"}, []string{"REPOCREDS: more than one line"}},
 		"REPOCREDS_FILE none": {vars{"REPOCREDS_FILE": "/does/not/exist"}, []string{"REPOCREDS_FILE: ", "/does/not/exist"}},
 		"REPOCREDS_FILE void": {vars{"REPOCREDS_FILE": empty}, []string{"REPOCREDS_FILE: ", "user:password"}},
+		"REPOCREDS blank":     {vars{"REPOCREDS": "  "}, []string{"REPOCREDS: nothing but blanks is there"}},
+		"REPOCREDS_FILE gap":  {vars{"REPOCREDS_FILE": blank}, []string{"REPOCREDS_FILE: " + blank + ": nothing but blanks is there"}},
 		"REPOCREDS_FILE two":  {vars{"REPOCREDS_FILE": twoLines}, []string{"REPOCREDS_FILE: ", "more than one line"}},
 		"SSH_KEY_FILE":        {vars{"SSH_KEY_FILE": "/no/key"}, []string{"SSH_KEY_FILE: open /no/key"}},
 		"SSH_KNOWN_HOSTS":     {vars{"SSH_KNOWN_HOSTS_FILE": "/no/hosts"}, []string{"SSH_KNOWN_HOSTS_FILE: open /no/hosts"}},
@@ -252,9 +255,11 @@ func TestMistakes(t *testing.T) {
 		"LISTEN_TLS no cert":  {vars{"LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: it is not set"}},
 		"LISTEN_TLS_CERT":     {vars{"LISTEN_TLS_CERT_FILE": empty, "LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: certificate ", "failed to find any PEM data"}},
 		"LISTEN_TOKEN_FILE":   {vars{"LISTEN_TOKEN_FILE": empty}, []string{"LISTEN_TOKEN_FILE: ", "is empty"}},
+		"LISTEN_TOKEN_FILE g": {vars{"LISTEN_TOKEN_FILE": blank}, []string{"LISTEN_TOKEN_FILE: " + blank + " is empty, or holds blanks alone"}},
 		"PROBE_LISTEN":        {vars{"PROBE_LISTEN": "x"}, []string{`PROBE_LISTEN: "x" is neither`}},
 		"PROBE_LISTEN same":   {vars{"LISTEN": ":1", "PROBE_LISTEN": ":1"}, []string{`PROBE_LISTEN: ":1" is the address of LISTEN`}},
 		"WEBHOOK_SECRET_FILE": {vars{"WEBHOOK_SECRET_FILE": empty}, []string{"WEBHOOK_SECRET_FILE: ", "is empty"}},
+		"WEBHOOK_SECRET_F. g": {vars{"WEBHOOK_SECRET_FILE": blank}, []string{"WEBHOOK_SECRET_FILE: " + blank + " is empty, or holds blanks alone"}},
 		"NOTIFY_URL":          {vars{"NOTIFY_URL": ","}, []string{"NOTIFY_URL: there is no URL in it"}},
 		"LEASE":               {vars{"LEASE": "My_Lease"}, []string{`LEASE: "My_Lease" is no valid name`}},
 		"LOG_LEVEL":           {vars{"LOG_LEVEL": "loud"}, []string{`LOG_LEVEL: "loud" is none of trace`}},
@@ -437,11 +442,31 @@ func TestCredentialsOfAFileAreReadAnew(t *testing.T) {
 	if got := config.Redactor.String("first-one, second one: ."); got != "***, ***." {
 		t.Errorf("redacted: %q", got)
 	}
+	for _, blank := range []string{"", " \n", "\r\n\t", " : \n"} {
+		if err := os.WriteFile(file, []byte(blank), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := config.Repos[0].Credentials.Read()
+		expect(t, err, file, "nothing but blanks is there")
+	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := config.Repos[0].Credentials.Read()
 	expect(t, err, file)
+}
+
+func TestSecretFileOfBlanksReadAnew(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "token", "12345678\n")
+	config := mustConfigure(t, vars{"REPO": appURL, "LISTEN_TOKEN_FILE": file, "WEBHOOK_SECRET_FILE": file})
+	if err := os.WriteFile(file, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []SecretFile{config.ListenToken, config.WebhookSecret} {
+		_, err := secret.Read()
+		expect(t, err, file, "holds blanks alone")
+	}
 }
 
 func TestCredentials(t *testing.T) {

@@ -36,13 +36,17 @@ func (c Credentials) Read() (repo.Credentials, bool, error) {
 	return credentials, true, nil
 }
 
+// blanks are what a file that was filled with nothing may hold.
+const blanks = " \t\r\n\v\f"
+
 // parseCredentials reads "user:password", or "user" alone. What an editor or
-// "echo" puts at the end of a line is no part of a password; blanks are.
+// "echo" puts at the end of a line is no part of a password; blanks are, but blanks
+// alone are no credentials.
 func parseCredentials(text string) (repo.Credentials, error) {
 	text = strings.TrimRight(text, "\r\n")
 	switch {
-	case text == "":
-		return repo.Credentials{}, errors.New("nothing is there: want user:password")
+	case strings.Trim(text, ":"+blanks) == "":
+		return repo.Credentials{}, errors.New("nothing but blanks is there: want user:password")
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return repo.Credentials{}, errors.New("more than one line is there: want user:password")
 	}

@@ -146,6 +146,7 @@ func (e *environment) fill() {
 // Notes is what holds for all variables; code stands between single quotes.
 const Notes = "A variable that is set to an empty text counts as unset. Of truth values, an empty text, '0', 'false', 'no' and 'off' " +
 	"(in any case of letters) mean off, and everything else means on. " +
+	"A file that is to hold a secret and holds blanks alone is a mistake, and so is a proxy variable ('HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', also in small letters) that cannot be read. " +
 	"All mistakes are reported together at start, with exit status 2."
 
 // Variable describes one environment variable for its reader. In Default and

@@ -34,15 +34,17 @@ func exists(name string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// readSecretFile returns the content of a file without the end of its last line.
+// readSecretFile returns the content of a file without the end of its last line. Blanks
+// alone are no secret: they come of a Secret that was filled with an empty variable, and
+// everybody would guess them.
 func readSecretFile(name string) (string, error) {
 	content, err := os.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
 	secret := strings.TrimRight(string(content), "\r\n")
-	if secret == "" {
-		return "", fmt.Errorf("%s is empty", name)
+	if strings.TrimSpace(secret) == "" {
+		return "", fmt.Errorf("%s is empty, or holds blanks alone: put the secret into it", name)
 	}
 	return secret, nil
 }
