@@ -36,6 +36,10 @@ const (
 // commonly kills after 30 s, and the promise is 10.
 const grace = 9 * time.Second
 
+// longGrace is the same while the Lease is given back where writing it takes long. The
+// manifests in deploy/ grant 15 s, and to be killed meanwhile does no harm.
+const longGrace = 14 * time.Second
+
 // sameSignal is how close together two signals are one: timeout(1) and some init
 // programs send to the process and then to its group, which it is in.
 const sameSignal = 300 * time.Millisecond
@@ -102,7 +106,7 @@ func showStatus(args []string) int {
 			return apply.Records(ctx, connection, settings.OwnNamespace)
 		}
 	}
-	return untilStopped(func(ctx context.Context) int { return cli.Run(ctx, args, options) })
+	return untilStopped(func(ctx context.Context) int { return cli.Run(ctx, args, options) }, func() bool { return false })
 }
 
 // buildVersion is the stamped version, else what the Go toolchain recorded.
@@ -137,7 +141,7 @@ func daemon() int {
 	if err != nil {
 		return misconfigured("kubesync", err)
 	}
-	return untilStopped(wired.run)
+	return untilStopped(wired.run, wired.releasing)
 }
 
 // saveMemory has garbage collected sooner than Go would by itself: a daemon works
@@ -179,9 +183,9 @@ func misconfigured(what string, err error) int {
 }
 
 // untilStopped does the work under a context that the first SIGTERM or SIGINT
-// ends. It waits for the work to return, but not for longer than grace, and not
-// after a second signal.
-func untilStopped(work func(context.Context) int) int {
+// ends. It waits for the work to return, but not for longer than grace, or longGrace if
+// it is busy with what takes long then, and not after a second signal.
+func untilStopped(work func(context.Context) int, takesLong func() bool) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -194,7 +198,8 @@ func untilStopped(work func(context.Context) int) int {
 	case received := <-signals:
 		cancel(fmt.Errorf("stopped by signal: %s", received))
 	}
-	first, late := time.Now(), time.After(grace)
+	first, patience := time.Now(), grace
+	late := time.After(grace)
 	for {
 		select {
 		case code := <-done:
@@ -206,7 +211,11 @@ func untilStopped(work func(context.Context) int) int {
 			fmt.Fprintln(os.Stderr, "kubesync: second signal, stopping at once")
 			return exitNotInSync
 		case <-late:
-			fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", grace)
+			if patience == grace && takesLong() {
+				patience, late = longGrace, time.After(longGrace-grace)
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", patience)
 			return exitOK
 		}
 	}

@@ -48,8 +48,9 @@ func TestSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	never := func() bool { return false }
 	t.Run("work that ends by itself has its own status", func(t *testing.T) {
-		if code := untilStopped(func(context.Context) int { return 7 }); code != 7 {
+		if code := untilStopped(func(context.Context) int { return 7 }, never); code != 7 {
 			t.Errorf("status %d, want 7", code)
 		}
 	})
@@ -64,7 +65,7 @@ func TestSignals(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // a write in flight
 			finished = true
 			return exitOK
-		})
+		}, never)
 		if code != exitOK || !finished {
 			t.Errorf("status %d, finished %v", code, finished)
 		}
@@ -76,7 +77,7 @@ func TestSignals(t *testing.T) {
 			send(t)
 			time.Sleep(sameSignal / 2)
 			return exitOK
-		})
+		}, never)
 		if code != exitOK {
 			t.Errorf("status %d", code)
 		}
@@ -91,7 +92,7 @@ func TestSignals(t *testing.T) {
 			send(t)
 			<-release
 			return exitOK
-		})
+		}, never)
 		if code != exitNotInSync {
 			t.Errorf("status %d, want %d", code, exitNotInSync)
 		}

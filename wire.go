@@ -107,6 +107,9 @@ func (w *wiring) startAnew() {
 	}
 }
 
+// releasing tells whether the process is held up by giving its Lease back.
+func (w *wiring) releasing() bool { return w.lease != nil && w.lease.Releasing() }
+
 // run syncs until ctx ends, or once, and returns the exit status.
 func (w *wiring) run(ctx context.Context) int {
 	w.log.Info().Str("version", buildVersion()).Bool("dryrun", w.settings.DryRun).Bool("once", w.settings.Once).Msg("kubesync starts")

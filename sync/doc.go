@@ -37,6 +37,13 @@
 // [Lease.Fence] refuses writes at the transport if time ran out unnoticed. The
 // lease is released only after all loops have returned.
 //
+// How long the Lease lasts stands in it, and standbys wait for as long from when they see
+// it change. Its holder writes for four fifths of that from when it sent the renewal,
+// which is earlier: so no two ever write. Where renewals take long, the Lease is made to
+// last longer, and nobody is the writer before the next one fits in. When it is to last
+// less again, that counts from the sending of the request, as it may be stored without
+// the answer ever coming.
+//
 // A panic in a stage fails that sync and no other repo. What the pipeline holds in
 // memory is not trusted after it: it is closed and built anew for the next try.
 // Because pruning is the last thing the last stage does, nothing is pruned after

@@ -3,32 +3,20 @@ package sync
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
+	admissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
-
-// LeaseTiming says how fast a standby takes over. A holder that crashed is
-// followed after Duration plus at most 2.2 RetryPeriods (the elector's jitter),
-// 20 s by default; one that stopped cleanly within a Poll. A holder that cannot
-// renew stops writing RenewDeadline after it first tried, hence
-// RetryPeriod+RenewDeadline must be well below Duration.
-type LeaseTiming struct {
-	Duration      time.Duration // how long a standby waits for a sign of life
-	RenewDeadline time.Duration // how long the holder tries to renew before it gives up
-	RetryPeriod   time.Duration // between two renewals, and two attempts to take over
-	Poll          time.Duration // how often a standby looks whether the lease was released
-}
-
-// DefaultLeaseTiming is what Kubernetes' own controllers use, plus the poll.
-func DefaultLeaseTiming() LeaseTiming {
-	return LeaseTiming{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Poll: time.Second}
-}
 
 // How often everything may be looked at anew because the API server has gone back.
 const (
@@ -50,9 +38,12 @@ type LeaseOptions struct {
 // Lease is this process's claim to be the one writer. All writing happens inside
 // the function handed to Run or Once, under the context that function gets.
 type Lease struct {
-	options LeaseOptions
-	client  coordinationv1.LeasesGetter
-	anew    *rarely
+	options   LeaseOptions
+	client    coordinationv1.LeasesGetter
+	admission admissionv1.AdmissionregistrationV1Interface
+	core      corev1.NamespacesGetter
+	anew      *rarely
+	releasing atomic.Bool // it is being given back, which takes long
 
 	mu         sync.Mutex // guards what follows
 	leading    bool
@@ -60,12 +51,15 @@ type Lease struct {
 	under      *leaseLock // the term under way; nil while somebody else writes
 	holder     string     // last one seen
 	problem    error      // why the Lease could not be read or written last time
-	said       echo
+	pace       pace       // how long the last writes of it took
+	suspicion  suspicion  // why they took long
+	// What was said, each for itself: a Lease that can be read and not written would
+	// else have one make the other new again.
+	saidHolder, saidProblem, saidSlow echo
 }
 
-// NewLease builds the client of its own that the Lease needs: one that is never
-// fenced, and that gives up early enough for a second try before the lease is
-// lost. Nothing is sent.
+// NewLease builds the clients of its own that the Lease needs, which are never fenced.
+// How long each request may take depends on what it is for. Nothing is sent.
 func NewLease(options LeaseOptions) (*Lease, error) {
 	if options.Identity == "" {
 		host, err := os.Hostname()
@@ -76,13 +70,26 @@ func NewLease(options LeaseOptions) (*Lease, error) {
 	}
 	config := rest.CopyConfig(options.Config)
 	config.UserAgent = options.UserAgent
-	config.Timeout = options.Timing.RenewDeadline / 2
+	config.Timeout = 0
 	config.QPS = -1 // the elector paces itself, and waiting for the limiter would hide why it fails
-	client, err := coordinationv1.NewForConfig(config)
+	l := &Lease{options: options, anew: newRarely(anewAtOnce, anewInterval)}
+	transport, err := rest.HTTPClientFor(config)
+	if err == nil {
+		err = l.connect(config, transport)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build the client for Lease %s/%s: %w", options.Namespace, options.Name, err)
 	}
-	return &Lease{options: options, client: client, anew: newRarely(anewAtOnce, anewInterval)}, nil
+	return l, nil
+}
+
+// connect builds the clients.
+func (l *Lease) connect(config *rest.Config, transport *http.Client) error {
+	leases, leaseErr := coordinationv1.NewForConfigAndClient(config, transport)
+	admission, admissionErr := admissionv1.NewForConfigAndClient(config, transport)
+	core, coreErr := corev1.NewForConfigAndClient(config, transport)
+	l.client, l.admission, l.core = leases, admission, core
+	return errors.Join(leaseErr, admissionErr, coreErr)
 }
 
 // String returns "Lease namespace/name".
@@ -103,7 +110,7 @@ func (l *Lease) Leading() (leading bool, holder string) {
 // the lease is lost; nothing is taken over or released before lead has returned.
 func (l *Lease) Run(ctx context.Context, lead func(context.Context)) {
 	for ctx.Err() == nil {
-		l.term(ctx, ctx, lead)
+		l.term(ctx, candidature{waiting: ctx, again: true}, lead)
 	}
 }
 
@@ -114,7 +121,7 @@ func (l *Lease) Once(ctx context.Context, patience time.Duration, lead func(cont
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for waiting.Err() == nil {
-		if l.term(ctx, waiting, lead) {
+		if l.term(ctx, candidature{waiting: waiting}, lead) {
 			return nil
 		}
 	}
@@ -176,6 +183,10 @@ func (l *Lease) inTerm(do func(*leaseLock)) {
 		do(term)
 	}
 }
+
+// Releasing tells whether the lease is being given back, which takes long because writes
+// of it do.
+func (l *Lease) Releasing() bool { return l.releasing.Load() }
 
 // setTerm notes the term under way.
 func (l *Lease) setTerm(term *leaseLock) {

@@ -44,9 +44,9 @@ type leaseLock struct {
 }
 
 // Get notices a lease that was taken away. The elector itself would go on
-// until RenewDeadline and so long there would be two writers.
+// until electorPatience and so long there would be two writers.
 func (k *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := k.Interface.Get(ctx)
+	record, raw, err := k.get(ctx)
 	if apierrors.IsNotFound(err) {
 		k.owner.sawHolder("")
 		return record, raw, err
@@ -85,33 +85,108 @@ func (k *leaseLock) lostTo() error {
 	return cmp.Or(k.lost, errLost)
 }
 
+// get reads the Lease, which no admission webhook slows down.
+func (k *leaseLock) get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.owner.readTimeout())
+	defer cancel()
+	return k.Interface.Get(ctx)
+}
+
+// runOut ends the term if the lease was not renewed in time.
+func (k *leaseLock) runOut() {
+	if time.Now().Before(k.owner.mayWriteUntil()) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lose(errLost)
+}
+
 // Create writes the first record.
 func (k *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return k.write(ctx, record, func() error { return k.Interface.Create(ctx, record) })
+	return k.write(ctx, record, k.Interface.Create)
 }
 
 // Update takes over or renews.
 func (k *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return k.write(ctx, record, func() error { return k.Interface.Update(ctx, record) })
+	return k.write(ctx, record, k.Interface.Update)
 }
 
-func (k *leaseLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func() error) error {
+// write writes the record, and says in it how long the Lease lasts. If that turns out to
+// be too short for the next write, it writes once more: nobody is the writer before
+// there is time for a renewal.
+func (k *leaseLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	k.mu.Lock()
 	k.tried = true
 	k.mu.Unlock()
-	sent := time.Now()
-	if err := send(); err != nil {
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			k.owner.sawProblem(ctx, fmt.Errorf("write: %w", err))
+	for lasting := k.owner.lasting(); ; lasting = k.owner.lasting() {
+		sent := time.Now()
+		record.RenewTime = metav1.NewTime(sent)
+		record.LeaseDurationSeconds = int(lasting / time.Second)
+		if err := k.owner.send(ctx, sent, lasting, func(ctx context.Context) error { return send(ctx, record) }); err != nil {
+			if !errors.Is(err, errTooLate) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+				k.owner.sawProblem(ctx, fmt.Errorf("write: %w", err))
+			}
+			return err
 		}
-		return err
+		k.mu.Lock()
+		k.renew = record.RenewTime.Time
+		k.mu.Unlock()
+		k.owner.renewed(record.HolderIdentity, sent, lasting)
+		if k.owner.lasting() <= lasting {
+			break
+		}
+		send = k.Interface.Update
 	}
 	k.mu.Lock()
-	k.ours, k.renew = true, record.RenewTime.Time
+	k.ours = true
 	k.mu.Unlock()
-	k.owner.renewed(record.HolderIdentity, sent)
 	return nil
 }
+
+// send sends one write of a Lease that is to last so long.
+func (l *Lease) send(ctx context.Context, sent time.Time, lasting time.Duration, do func(context.Context) error) error {
+	until := l.sending(sent, lasting)
+	if !sent.Before(until) {
+		return errTooLate
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	stopLooking := l.suspectWhenSlow(ctx)
+	err := do(ctx)
+	stopLooking()
+	took := time.Since(sent)
+	if err == nil {
+		l.wrote(took)
+		return nil
+	}
+	l.mu.Lock()
+	why := l.suspicion
+	l.mu.Unlock()
+	if (errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err)) && !why.looked.Before(sent) && why.readable {
+		err = &slowError{after: took, why: why, err: err}
+	}
+	return err
+}
+
+// errTooLate is a renewal that is not even sent, as the lease runs out. It tells nothing of
+// why.
+var errTooLate = errors.New("the lease runs out")
+
+// slowError is a write of the Lease that got no answer while reads do.
+type slowError struct {
+	after time.Duration
+	why   suspicion
+	err   error
+}
+
+// Error says why, as far as it is known.
+func (e *slowError) Error() string {
+	return fmt.Sprintf("no answer within %s: %s", e.after.Round(time.Second), e.why)
+}
+
+// Unwrap returns what the API server said.
+func (e *slowError) Unwrap() error { return e.err }
 
 func (k *leaseLock) written() bool {
 	k.mu.Lock()
@@ -126,14 +201,64 @@ func (k *leaseLock) stoodBy() bool {
 	return k.other
 }
 
-// renewed extends the time in which writes are safe. A standby counts Duration
-// from when it sees the renewal, which is after it was sent; the fifth that is
-// left out is for a write that is on its way when the time ends.
-func (l *Lease) renewed(holder string, sent time.Time) {
+// sending returns when to give up a write of a Lease that is to last so long. It may be
+// stored even if its answer is lost, and standbys go by what is stored: so nothing is
+// written to the cluster beyond the time that it grants, though an earlier renewal has
+// granted more. While this process leads, a write that is answered after that time is of
+// no use; a little before, it shall be known why it failed.
+func (l *Lease) sending(sent time.Time, lasting time.Duration) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.holder, l.problem, l.said = holder, nil, echo{}
-	l.validUntil = sent.Add(l.options.Timing.Duration * 4 / 5)
+	if until := sent.Add(valid(lasting)); until.Before(l.validUntil) {
+		l.validUntil = until
+	}
+	if !l.leading {
+		return sent.Add(takeTimeout)
+	}
+	return l.validUntil.Add(-l.options.Timing.Duration / 50)
+}
+
+// renewed extends the time in which writes are safe.
+func (l *Lease) renewed(holder string, sent time.Time, lasting time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holder, l.problem, l.saidHolder, l.saidProblem = holder, nil, echo{}, echo{}
+	l.validUntil = sent.Add(valid(lasting))
+}
+
+// mayWriteUntil returns when the lease runs out if it is not renewed.
+func (l *Lease) mayWriteUntil() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.validUntil
+}
+
+// lasting returns how long the Lease has to last, given how long its last writes took.
+func (l *Lease) lasting() time.Duration { return l.options.Timing.lasting(l.slowestWrite()) }
+
+// slowestWrite returns how long the slowest of the last writes took.
+func (l *Lease) slowestWrite() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pace.slowest()
+}
+
+// readTimeout bounds a read of the Lease.
+func (l *Lease) readTimeout() time.Duration { return l.options.Timing.Duration / 3 }
+
+// wrote notes how long a write took, and says so where it was slow.
+func (l *Lease) wrote(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace = l.pace.with(took)
+	switch timing := l.options.Timing; {
+	case timing.slow(took) && l.saidSlow.again("slow", time.Now()):
+		l.options.Log.Warn().Str("lease", l.options.Namespace+"/"+l.options.Name).Stringer("took", took.Round(time.Second)).
+			Stringer("lasts", timing.lasting(l.pace.slowest())).Str("reason", l.suspicion.String()).
+			Msg("writing the lease takes long: it lasts longer, and a standby takes over later after a crash")
+	case !timing.slow(l.pace.slowest()):
+		l.saidSlow = echo{}
+	}
 }
 
 // sawHolder notes whose the lease is and says so when that changes.
@@ -141,7 +266,7 @@ func (l *Lease) sawHolder(holder string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.holder, l.problem = holder, nil
-	if holder != "" && holder != l.options.Identity && l.said.again(holder, time.Now()) {
+	if holder != "" && holder != l.options.Identity && l.saidHolder.again(holder, time.Now()) {
 		l.options.Log.Info().Str("lease", l.options.Namespace+"/"+l.options.Name).Str("holder", holder).Msg("standing by: the lease is held")
 	}
 }
@@ -158,16 +283,43 @@ func (l *Lease) sawProblem(ctx context.Context, err error) {
 	if l.problem != nil && ctx.Err() != nil {
 		return
 	}
-	kind := errors.Unwrap(err).Error() // whatever was being tried
-	var transport *url.Error
-	switch {
-	case errors.As(err, &transport):
-		kind = "unreachable"
-	case strings.Contains(kind, "serializer for "): // client-go's words for a login page
-		err = fmt.Errorf("%w; does something else answer in the API server's place?", err)
-	}
+	kind, err := l.classify(err)
 	l.problem = err
-	if l.said.again(kind, time.Now()) {
+	if l.saidProblem.again(kind, time.Now()) {
 		l.options.Log.Warn().Err(err).Str("lease", l.options.Namespace+"/"+l.options.Name).Msg("no word from the lease, trying on")
 	}
+}
+
+// classify returns what one problem has in common with others that need not be said
+// again after it, whatever was being tried, and the error with what to do about it.
+func (l *Lease) classify(err error) (string, error) {
+	var transport *url.Error
+	var slow *slowError
+	switch {
+	case isDenied(err):
+		return "denied", fmt.Errorf("%w: kubesync needs get, create and update on leases.coordination.k8s.io in the namespace %s: bind a Role with these rights to it, as deploy/components/restricted/rbac.yaml does", err, l.options.Namespace)
+	case errors.As(err, &slow):
+		return "slow", err
+	case errors.As(err, &transport):
+		return "unreachable", err
+	}
+	kind := errors.Unwrap(err).Error()             // whatever was being tried
+	if strings.Contains(kind, "serializer for ") { // client-go's words for a login page
+		err = fmt.Errorf("%w; does something else answer in the API server's place?", err)
+	}
+	return kind, err
+}
+
+// failedSlowly tells whether the last thing known of the Lease is a write without an answer.
+func (l *Lease) failedSlowly() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var slow *slowError
+	return errors.As(l.problem, &slow)
+}
+
+// isDenied tells whether the API server's authorization has refused a request. An
+// admission webhook that says no uses the same status.
+func isDenied(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }

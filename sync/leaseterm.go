@@ -25,6 +25,16 @@ var errLost = errors.New("the lease is lost")
 // one begins at once.
 var errForgotten = errors.New("the cluster is not what it was")
 
+// electorPatience is how long the elector itself goes on without a renewal: for longer than
+// any lease lasts, as it is judged here how long that is.
+const electorPatience = time.Hour
+
+// candidature says how a term is run.
+type candidature struct {
+	waiting context.Context // ends the wait for the lease
+	again   bool            // another term follows, unless the process ends
+}
+
 // term is one candidature: it waits for the lease until waiting ends, runs lead
 // under it until ctx ends or the lease is lost, and gives it back. It returns
 // whether lead ran. It also returns when somebody else released the lease, so
@@ -32,7 +42,7 @@ var errForgotten = errors.New("the cluster is not what it was")
 //
 // The elector's own ReleaseOnCancel is not used: it releases while the context
 // of the writers still lives. Here the lease is renewed until lead has returned.
-func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (led bool) {
+func (l *Lease) term(ctx context.Context, how candidature, lead func(context.Context)) (led bool) {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	started := make(chan context.Context, 1)
@@ -40,8 +50,8 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          lock,
 		Name:          l.options.Name,
-		LeaseDuration: l.options.Timing.Duration,
-		RenewDeadline: l.options.Timing.RenewDeadline,
+		LeaseDuration: 2 * electorPatience, // what is written is up to leaseLock
+		RenewDeadline: electorPatience,
 		RetryPeriod:   l.options.Timing.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) { started <- held },
@@ -54,7 +64,7 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 	var background sync.WaitGroup
 	background.Go(func() { elector.Run(electing) })
 
-	watching, unwatch := context.WithCancel(waiting)
+	watching, unwatch := context.WithCancel(how.waiting)
 	defer unwatch()
 	freed := make(chan struct{})
 	background.Go(func() { l.watchRelease(watching, lock, freed) })
@@ -65,13 +75,13 @@ func (l *Lease) term(ctx, waiting context.Context, lead func(context.Context)) (
 		led = true
 		l.lead(ctx, held, lock, lead)
 	case <-freed:
-	case <-waiting.Done():
+	case <-how.waiting.Done():
 	}
 	stop()
 	unwatch()
 	background.Wait()
 	if lock.written() {
-		l.release()
+		l.release(how.again && ctx.Err() == nil)
 	}
 	return led
 }
@@ -87,10 +97,7 @@ func (l *Lease) lead(ctx, held context.Context, lock *leaseLock, lead func(conte
 	returned := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		select {
-		case <-lock.stolen:
-		case <-held.Done():
-		case <-returned:
+		if !l.lost(held, lock, returned) {
 			return
 		}
 		l.setLeading(false) // the fence first: whoever sees the context end may rely on it
@@ -114,11 +121,30 @@ func (l *Lease) lead(ctx, held context.Context, lock *leaseLock, lead func(conte
 	}
 }
 
+// lost waits until the lease is lost: to another, or because it was not renewed in time.
+// It returns false if the writers have returned before.
+func (l *Lease) lost(held context.Context, lock *leaseLock, returned <-chan struct{}) bool {
+	for {
+		select {
+		case <-returned:
+			return false
+		case <-lock.stolen:
+			return true
+		case <-held.Done():
+			return true
+		case <-time.After(time.Until(l.mayWriteUntil())):
+			lock.runOut()
+		}
+	}
+}
+
 // watchRelease closes freed when a lease that the elector saw held is held no more.
 // The elector alone would notice up to 2.2 RetryPeriods later. A lease that was free
 // from the start is none of its business: the elector is about to take it.
 func (l *Lease) watchRelease(ctx context.Context, lock *leaseLock, freed chan<- struct{}) {
 	err := wait.PollUntilContextCancel(ctx, l.options.Timing.Poll, false, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, l.readTimeout())
+		defer cancel()
 		lease, err := l.client.Leases(l.options.Namespace).Get(ctx, l.options.Name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, nil
@@ -131,13 +157,26 @@ func (l *Lease) watchRelease(ctx context.Context, lock *leaseLock, freed chan<- 
 	}
 }
 
-// releaseTimeout bounds the release: a process that is told to stop has 10 s in all.
-const releaseTimeout = 2 * time.Second
-
 // release gives the lease back if this process still has it, so that a standby
-// need not wait until it runs out. Failing that is no harm but that wait.
-func (l *Lease) release() {
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+// need not wait until it runs out. Failing that is no harm but that wait. again tells
+// that this process tries to take it at once: then it is not worth a slow write.
+func (l *Lease) release(again bool) {
+	log := l.options.Log.With().Str("lease", l.options.Namespace+"/"+l.options.Name).Logger()
+	slowest := l.slowestWrite()
+	timeout, useful := releaseTime(slowest)
+	switch slow := timeout > releaseTimeout; {
+	case again && (slow || l.failedSlowly()):
+		return
+	case !useful:
+		log.Warn().Stringer("took", slowest.Round(time.Second)).
+			Msg("the lease is not released, as writing it takes longer than a process has that stops: a standby takes over when it runs out")
+		return
+	case slow:
+		log.Info().Stringer("took", slowest.Round(time.Second)).Msg("releasing the lease, which takes as long as writing it did")
+		l.releasing.Store(true)
+		defer l.releasing.Store(false)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	leases := l.client.Leases(l.options.Namespace)
 	// The elector's last renewal may still be on its way although nobody waits for
@@ -153,6 +192,6 @@ func (l *Lease) release() {
 		return err
 	})
 	if err != nil {
-		l.options.Log.Warn().Err(err).Str("lease", l.options.Namespace+"/"+l.options.Name).Msg("the lease could not be released: a standby takes over when it runs out")
+		log.Warn().Err(err).Msg("the lease could not be released: a standby takes over when it runs out")
 	}
 }
