@@ -261,12 +261,16 @@ func (l *Lease) wrote(took time.Duration) {
 	}
 }
 
-// sawHolder notes whose the lease is and says so when that changes.
+// sawHolder notes whose the lease is and says so when that changes. That it can be read
+// solves no problem of writing it, unless it is another's to write.
 func (l *Lease) sawHolder(holder string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.holder, l.problem = holder, nil
-	if holder != "" && holder != l.options.Identity && l.saidHolder.again(holder, time.Now()) {
+	l.holder = holder
+	if holder == "" || holder == l.options.Identity {
+		return
+	}
+	if l.problem = nil; l.saidHolder.again(holder, time.Now()) {
 		l.options.Log.Info().Str("lease", l.options.Namespace+"/"+l.options.Name).Str("holder", holder).Msg("standing by: the lease is held")
 	}
 }
