@@ -50,7 +50,9 @@ func (s *Set) interestOf(plan *Plan) interest {
 
 // inventory is what is known of the labelled live objects that matter.
 type inventory struct {
-	of      interest
+	of   interest
+	read readEntries
+
 	mu      sync.Mutex // guards what follows while it is filled
 	members map[ID]member
 	unseen  unseen
@@ -129,7 +131,7 @@ func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr
 // visit adds an object if it matters.
 func (i *inventory) visit(gk schema.GroupKind, gvr schema.GroupVersionResource) func(*metav1.PartialObjectMetadata) {
 	return func(meta *metav1.PartialObjectMetadata) {
-		m := newMember(gk, gvr, meta)
+		m := i.read.member(gk, gvr, meta)
 		if !i.of.covers(m) {
 			return
 		}

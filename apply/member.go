@@ -3,7 +3,6 @@ package apply
 import (
 	"slices"
 	"strings"
-	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,10 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
-
-// entry is what managedFields says that kubesync has applied of an object, as
-// JSON; "" if nothing. Many objects have the same, so it is kept once.
-type entry = unique.Handle[string]
 
 // member is a live object that carries an apply set's label, reduced to what is
 // needed of it: there may be tens of thousands.
@@ -31,7 +26,7 @@ type member struct {
 	Annotations map[string]string
 	Finalizers  []string
 
-	Applied     bool // a kubesync Apply entry in managedFields: the proof that we wrote it
+	Applied     bool // a kubesync Apply entry in managedFields, which could be read: the proof that we wrote it
 	Owned       bool // has ownerReferences: a controller's, not ours to delete
 	Terminating bool
 	Suspended   bool // the annotation that stops every write, whoever set it
@@ -44,7 +39,12 @@ type member struct {
 
 // newMember reduces a live object, or its metadata, to what is needed of it.
 func newMember(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1.Object) member {
-	own := ownEntry(live.GetManagedFields())
+	return (*readEntries)(nil).member(gk, gvr, live)
+}
+
+// member is newMember for whoever sees many objects.
+func (r *readEntries) member(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1.Object) member {
+	own := r.read(ownFields(live.GetManagedFields()))
 	annotations := live.GetAnnotations()
 	m := member{
 		ID:              ID{Group: gk.Group, Kind: gk.Kind, Namespace: live.GetNamespace(), Name: live.GetName()},
@@ -52,10 +52,10 @@ func newMember(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1
 		UID:             live.GetUID(),
 		ResourceVersion: live.GetResourceVersion(),
 		Set:             live.GetLabels()[partOfLabel],
-		Entry:           unique.Make(own),
+		Entry:           own.entry,
 		Generation:      live.GetGeneration(),
 		Finalizers:      live.GetFinalizers(),
-		Applied:         own != "",
+		Applied:         own.sound,
 		Owned:           len(live.GetOwnerReferences()) > 0,
 		Terminating:     live.GetDeletionTimestamp() != nil,
 		Suspended:       annotations[suspendAnnotation] == "true",
@@ -70,18 +70,6 @@ func newMember(gk schema.GroupKind, gvr schema.GroupVersionResource, live metav1
 		m.Finished = jobFinished(whole)
 	}
 	return m
-}
-
-// ownEntry returns the fields that kubesync has applied, as managedFields writes
-// them; "" if it has applied none.
-func ownEntry(entries []metav1.ManagedFieldsEntry) string {
-	for _, entry := range entries {
-		if entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
-			entry.Subresource == "" && entry.FieldsV1 != nil {
-			return entry.FieldsV1.GetRawString()
-		}
-	}
-	return ""
 }
 
 // claimedClientSide tells whether a client-side applier claims fields, as cheaply
@@ -108,15 +96,6 @@ func (m member) suspended(declared map[string]string) bool {
 func (m member) applies(annotation string) bool {
 	fields, err := fieldsOf(m.Entry.Value())
 	return err == nil && fields.Has(fieldpath.MakePathOrDie("metadata", "annotations", annotation)) // an entry that cannot be read proves nothing
-}
-
-// fieldsOf reads a set of fields as managedFields writes it.
-func fieldsOf(text string) (*fieldpath.Set, error) {
-	fields := fieldpath.NewSet()
-	if text == "" {
-		return fields, nil
-	}
-	return fields, fields.FromJSON(strings.NewReader(text))
 }
 
 // object returns a bare manifest of the member, for messages about it.

@@ -24,6 +24,7 @@ type tracker struct {
 	sight  *sight
 	served func(context.Context) (*kinds, error) // takes a new look at what is served
 	told   func(ID, metav1.Object)               // hears of each change
+	read   readEntries                           // of all kinds
 
 	mu    sync.Mutex // guards what follows
 	kinds map[schema.GroupKind]*trackedKind
@@ -163,7 +164,7 @@ func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string, whole bool) *view {
 	var opened *view
 	reduce := func(live metav1.Object) (ID, member) {
-		m := newMember(gk, gvr, live)
+		m := t.read.member(gk, gvr, live)
 		if before, known := opened.Get(m.ID); known && before.Health != nil && m.Health != nil && before.Health.State == m.Health.State {
 			m.Health.Since = before.Health.Since
 		}
