@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // adoptTries bounds how often adoption starts over because another writer came in between.
@@ -35,14 +31,14 @@ func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object
 	return applied, nil
 }
 
-// adoptClientSide turns the entries of client-side appliers into our own, and
-// applies again, which removes what git does not declare. The managers are found
-// as kubectl finds them: by owning the last-applied annotation, since old
-// versions had no fixed name.
+// adoptClientSide turns the entries of client-side appliers into our own, gives up that of
+// before-first-apply, and applies again, which removes what git does not declare. The
+// managers are found as kubectl finds them: by owning the last-applied annotation, since
+// old versions had no fixed name.
 func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
 	tried := false
 	for range adoptTries {
-		patch, err := csaPatch(applied.Live)
+		patch, err := claimsPatch(applied.Live, s.hadApplied(identify(object), applied.Live.GetUID()))
 		if err != nil {
 			return applied, err
 		}
@@ -73,30 +69,6 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 		return applied, nil
 	}
 	return s.reapply(ctx, gvr, object, applied)
-}
-
-// csaPatch returns the patch that makes client-side appliers' entries ours; nil
-// if there is none.
-func csaPatch(live liveObject) ([]byte, error) {
-	managers := clientSideManagers(live)
-	if len(managers) == 0 {
-		return nil, nil
-	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(managers...), FieldManager)
-	if err != nil {
-		return nil, fmt.Errorf("read its field managers: %w", err)
-	}
-	return patch, nil
-}
-
-// clientSideManagers returns the field managers that have used client-side apply on an object.
-func clientSideManagers(live metav1.Object) []string {
-	lastApplied := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation))
-	var managers []string
-	for _, entry := range csaupgrade.FindFieldsOwners(live.GetManagedFields(), metav1.ManagedFieldsOperationUpdate, lastApplied) {
-		managers = append(managers, entry.Manager)
-	}
-	return managers
 }
 
 // adoptApplier makes another applier give up its fields: an empty apply in its

@@ -75,7 +75,7 @@ func (s *Set) condition(d *declared, live member, there bool) condition {
 		return terminating
 	case live.UID != d.uid, live.Entry != d.entry:
 		return changed
-	case live.ClientSide:
+	case live.Claimed:
 		return claimed
 	}
 	return asSent
@@ -162,6 +162,17 @@ func (s *Set) declaration(id ID) *declared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[id]
+}
+
+// hadApplied returns what the set knows to have applied of the very object that it is
+// about to know anew.
+func (s *Set) hadApplied(id ID, uid types.UID) entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.objects[id]; d != nil && d.uid == uid {
+		return d.entry
+	}
+	return entry{}
 }
 
 // begin waits until nobody writes the object, and keeps others from it.

@@ -128,7 +128,7 @@ func loss(c condition, had entry, live member, entries []metav1.ManagedFieldsEnt
 		if err == nil && !theirs.Intersection(lost).Empty() && !slices.Contains(found.managers, e.Manager) {
 			found.managers = append(found.managers, e.Manager)
 		}
-		if c == claimed && claimedClientSide([]metav1.ManagedFieldsEntry{e}) && !slices.Contains(found.managers, e.Manager) {
+		if c == claimed && isClaimed([]metav1.ManagedFieldsEntry{e}) && !slices.Contains(found.managers, e.Manager) {
 			found.managers = append(found.managers, e.Manager)
 		}
 	}

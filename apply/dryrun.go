@@ -153,7 +153,7 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 		outcome.Action, outcome.Diff = Created, Diff(nil, declared)
 		return outcome
 	}
-	if managers := clientSideManagers(live); len(managers) > 0 {
+	if managers := clientSideManagers(live.GetManagedFields()); len(managers) > 0 {
 		outcome.Reason = fmt.Sprintf("would be adopted from client-side apply (%s): fields that only it declared go too", strings.Join(managers, ", "))
 	}
 	if outcome.Diff = Diff(live, next); outcome.Diff == "" && outcome.Reason == "" {

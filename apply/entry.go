@@ -24,12 +24,17 @@ import (
 // nothing but itself, to the letter.
 type entry = unique.Handle[string]
 
+// isOwn tells whether an entry of managedFields says what kubesync has applied.
+func isOwn(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply &&
+		e.Subresource == "" && e.FieldsV1 != nil
+}
+
 // ownFields returns the text in managedFields that says what kubesync has applied; nil
 // if it has applied nothing.
 func ownFields(entries []metav1.ManagedFieldsEntry) []byte {
 	for _, e := range entries {
-		if e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply &&
-			e.Subresource == "" && e.FieldsV1 != nil {
+		if isOwn(e) {
 			return e.FieldsV1.GetRawBytes()
 		}
 	}

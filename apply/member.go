@@ -1,9 +1,6 @@
 package apply
 
 import (
-	"slices"
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +28,7 @@ type member struct {
 	Terminating bool
 	Suspended   bool // the annotation that stops every write, whoever set it
 	Kept        bool // the annotation that stops pruning
-	ClientSide  bool // a client-side applier claims fields of it
+	Claimed     bool // a client-side applier claims fields of it, or nobody known does
 	Finished    bool // a Job that is Complete or Failed
 
 	Health *Health // nil where what was seen says nothing of it
@@ -60,7 +57,7 @@ func (r *readEntries) member(gk schema.GroupKind, gvr schema.GroupVersionResourc
 		Terminating:     live.GetDeletionTimestamp() != nil,
 		Suspended:       annotations[suspendAnnotation] == "true",
 		Kept:            annotations[pruneAnnotation] == "false",
-		ClientSide:      claimedClientSide(live.GetManagedFields()),
+		Claimed:         isClaimed(live.GetManagedFields()),
 	}
 	if m.Generation != 0 {
 		m.Labels, m.Annotations = live.GetLabels(), annotations
@@ -70,15 +67,6 @@ func (r *readEntries) member(gk schema.GroupKind, gvr schema.GroupVersionResourc
 		m.Finished = jobFinished(whole)
 	}
 	return m
-}
-
-// claimedClientSide tells whether a client-side applier claims fields, as cheaply
-// as every event needs it: without reading the fields.
-func claimedClientSide(entries []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Operation == metav1.ManagedFieldsOperationUpdate && e.FieldsV1 != nil &&
-			strings.Contains(e.FieldsV1.GetRawString(), `"f:`+lastAppliedAnnotation+`"`)
-	})
 }
 
 // suspended tells whether a person has stopped every write to the object. What

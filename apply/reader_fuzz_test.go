@@ -18,7 +18,17 @@ func FuzzFields(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		read := readEntry([]byte(text))
+		if again := readEntry([]byte(read.entry.Value())); again != read {
+			t.Errorf("%q is kept as %q, and that as %q", text, read.entry.Value(), again.entry.Value())
+		}
+		if !read.sound && read.entry.Value() != text {
+			t.Errorf("%q cannot be read and is kept as %q", text, read.entry.Value())
+		}
 		fields, err := fieldsOf(text)
+		if kept, _ := fieldsOf(read.entry.Value()); read.sound && (err != nil || !kept.Equals(fields)) {
+			t.Errorf("%q is kept as %q, which is another set: %v", text, read.entry.Value(), err)
+		}
 		if err != nil || !utf8.ValidString(text) { // JSON is UTF-8
 			return
 		}
