@@ -13,29 +13,30 @@ import (
 )
 
 // Claims are entries in managedFields by which a field that leaves git would stay in the
-// object, although nobody wants it.
+// object, although no writer wants it.
 //
-// A client-side applier's says what a person, or the shell script, once applied. It
+// A client-side applier's entry says what a user, or the shell script, once applied. It
 // becomes ours, and the next apply removes what of it git does not declare.
 //
-// That of before-first-apply says nothing of anybody's: the API server makes it at the first
-// apply to an object without managedFields, for all that is in the object. Such an object is
-// older than managedFields, was restored without them, or somebody has cleared them; its
+// The entry before-first-apply says of no field who wrote it: the API server makes it at the
+// first apply to an object without managedFields, for all that is in the object. Such an object
+// is older than managedFields, was restored without them, or a user has cleared them; its
 // fields may be an autoscaler's replicas, an injected CA, or the content that a controller
-// gave a Secret. Made ours it would take all of that away. So it is given up: what we apply is
-// ours alone, and goes when it leaves git; the rest belongs to nobody, and stays as it is.
+// gave a Secret. If that entry became ours, the next apply would remove all of it. So it is
+// given up: what we apply is ours alone, and goes when it leaves git; the rest has no owner,
+// and stays as it is.
 
 // firstApplyManager is who the API server says has written whatever was there before the
 // first apply to an object without managedFields.
 const firstApplyManager = "before-first-apply"
 
-// isFirstApply tells whether an entry is what the API server made of an object without
+// isFirstApply reports whether an entry is what the API server made of an object without
 // managedFields.
 func isFirstApply(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == firstApplyManager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
 }
 
-// isClaimed tells whether there are claims, as cheaply as every event needs it: without
+// isClaimed reports whether there are claims, as cheaply as every event needs it: without
 // reading the fields.
 func isClaimed(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
@@ -46,7 +47,7 @@ func isClaimed(entries []metav1.ManagedFieldsEntry) bool {
 
 // claimsPatch returns the JSON patch that settles all claims on an object which we have
 // just applied; nil if there are none. Had is what we had applied of it before. The patch
-// names the version it was made for, so that nobody's write in between is undone.
+// names the version it was made for, so that no write in between is undone.
 func claimsPatch(live metav1.Object, had entry) ([]byte, error) {
 	if !isClaimed(live.GetManagedFields()) {
 		return nil, nil

@@ -108,9 +108,9 @@
 //
 // Objects are sent by server-side apply, forced, as field manager kubesync. Nothing
 // is read before it is written: the answer tells whether the object is new, whether
-// a client-side applier has a claim on it (then its entries in managedFields are
-// made ours and the object is sent again, which removes what git does not declare),
-// whether it is being deleted, and whether admission took our label away; it brings
+// there are claims on it (claims.go: a client-side applier's entries in managedFields are
+// made ours and the object is sent again, which removes what git does not declare; what the
+// API server notes for no known writer is given up), whether it is being deleted, and whether admission took our label away; it brings
 // metadata alone, except of Jobs. The API server reports mistakes of typing as HTTP 500;
 // these are recognised and not sent again until the content changes.
 //
@@ -134,7 +134,9 @@
 //
 // Of each object that it declares a set remembers the hash of what it sent, the uid,
 // and our entry in managedFields as the answer had it. An event with another entry is
-// drift: another writer took fields from us. Events that come in while the
+// drift: another writer took fields from us. Entries are compared as sets of fields, in
+// the proofs as well (entry.go): the API server writes the same set in several ways. One that
+// cannot be read is equal to nothing else and proves nothing. Events that come in while the
 // object is being written are looked at when the answer is there, and versions
 // decide which is newer. An object that is not seen is asked for before it is called
 // deleted, since a removed label looks the same. An object is written by one goroutine
@@ -159,8 +161,8 @@
 // # What a deletion needs
 //
 //   - a plan: the revision was fetched, transformed, loaded and checked without error;
-//   - the label of this set, and a kubesync Apply entry in managedFields: a label can
-//     be copied, an entry cannot be had without our having applied the object;
+//   - the label of this set, and a kubesync Apply entry in managedFields, one that can be
+//     read: a label can be copied, an entry cannot be had without our having applied the object;
 //   - no declaration by this set or another of this daemon, each other one polled and
 //     loaded since the object was found to have left (handover.go);
 //   - no owner, no annotation against it, a namespace that we may write in;

@@ -24,7 +24,7 @@ import (
 // nothing but itself, to the letter.
 type entry = unique.Handle[string]
 
-// isOwn tells whether an entry of managedFields says what kubesync has applied.
+// isOwn reports whether an entry of managedFields says what kubesync has applied.
 func isOwn(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply &&
 		e.Subresource == "" && e.FieldsV1 != nil

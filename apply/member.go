@@ -28,7 +28,7 @@ type member struct {
 	Terminating bool
 	Suspended   bool // the annotation that stops every write, whoever set it
 	Kept        bool // the annotation that stops pruning
-	Claimed     bool // a client-side applier claims fields of it, or nobody known does
+	Claimed     bool // see claims.go
 	Finished    bool // a Job that is Complete or Failed
 
 	Health *Health // nil where what was seen says nothing of it

@@ -32,7 +32,9 @@
 // mkdir, mv, rm, stdout, stderr, symlink and so on. Single quotes keep spaces
 // and dollar signs; patterns are Go's regular expressions.
 //
-// Variables that the commands set have lower-case names: $git, $rev, $site.
+// Variables that the commands set have lower-case names: $git, $rev, $site. From the start
+// there is $upstream, the directory testdata/upstream: manifests in the shape of a dozen
+// projects, which contain no secret.
 // The daemon sees none of the script's variables, only what config says.
 //
 // # Servers

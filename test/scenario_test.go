@@ -138,6 +138,10 @@ func setup(env *testscript.Env, programs string, searched func(canary.Searched))
 		webhooks: map[string]*admission{}, clusters: map[string]*testCluster{}, daemons: map[string]*daemon{},
 		searched: searched,
 	}
+	upstream, err := filepath.Abs(filepath.Join("testdata", "upstream"))
+	if err != nil {
+		return fmt.Errorf("scenario: %w", err)
+	}
 	if err := s.secrets.AddManifests(env.WorkDir); err != nil {
 		return fmt.Errorf("scenario: %w", err)
 	}
@@ -153,6 +157,7 @@ func setup(env *testscript.Env, programs string, searched func(canary.Searched))
 	env.Setenv("PATH", programs+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("HOME", s.home())
 	env.Setenv("repos", s.repoDir())
+	env.Setenv("upstream", upstream)
 	env.Defer(s.end)
 	return nil
 }
