@@ -246,7 +246,7 @@ func (d draw) gadget() fields {
 	}
 	return fields{"apiVersion": "example.com/v1", "kind": "Gadget", "spec": fields{
 		"integers": append(d.list(9, func(number int) any { return number }), -d.IntN(1000)-1, 1<<62+d.IntN(1<<40), 1<<53+1),
-		"numbers":  append(d.list(9, func(number int) any { return float64(number) / 8 }), 1e21, 2.5e-7, 100, -3.5, 0.1),
+		"numbers":  append(d.list(9, func(number int) any { return float64(number) / 8 }), 1e21, 2.5e-7, -100, -3.5, 0.1),
 		"texts":    d.list(10, texts),
 		"truths":   items{true, false},
 		"any":      append(d.list(6, func(number int) any { return number }), "80", "9%", "443"),
