@@ -138,7 +138,7 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 		return &drifted, 0
 	}
 	s.mu.Lock()
-	o, known := d.object, d.drift
+	o, known, before := d.object, d.drift, d.uid
 	is := s.condition(d, live, there)
 	due := s.corrects() && s.objects[id] == d && d.sent == o.content && known != nil
 	wait := d.fight.wait(time.Now())
@@ -171,6 +171,9 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d.uid != before {
+		s.wake() // the parent has to record the new object as ours
+	}
 	drifted.Corrected = true
 	drifted.Retry, drifted.Fight = d.fight.corrected(time.Now())
 	return &drifted, 0

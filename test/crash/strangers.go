@@ -39,6 +39,10 @@ const strangerManifests = `
 ---
 {apply: kubesync, apiVersion: v1, kind: ConfigMap, metadata: {name: same-name, namespace: team}, data: {text: theirs}}
 ---
+{apply: kubesync, apiVersion: v1, kind: ConfigMap, metadata: {name: restored, namespace: team, labels: {applyset.kubernetes.io/part-of: PLATFORM}}, data: {text: theirs}}
+---
+{apply: kubesync, apiVersion: v1, kind: Secret, metadata: {name: restored, namespace: team, labels: {applyset.kubernetes.io/part-of: PLATFORM}}, data: {text: bWluZQ==}}
+---
 {apply: helm, apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: helm, namespace: team}, rules: []}
 ---
 {manager: kubectl-create, apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: story-other}, value: 1}

@@ -96,7 +96,7 @@ func (w *world) handle(s step, r *repo, o *object) {
 func (w *world) disturb(s step, r *repo) {
 	switch s.op {
 	case opApprove:
-		r.approved = r.at()
+		r.approved, r.count = r.at(), len(w.candidates(r))
 		w.touch(r, false)
 	case opSuspendRepo, opUnsuspendRepo:
 		r.suspended = s.op == opSuspendRepo

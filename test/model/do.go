@@ -237,7 +237,7 @@ func (w *walk) annotateParent(ctx context.Context, s step, r *repo) error {
 	annotations := fields{}
 	switch s.op {
 	case opApprove:
-		annotations[approveAnnotation] = w.shas[r.name][r.at()]
+		annotations[approveAnnotation] = w.approval(r)
 	case opSuspendRepo:
 		annotations[suspendAnnotation] = "true"
 	case opUnsuspendRepo:
@@ -249,6 +249,14 @@ func (w *walk) annotateParent(ctx context.Context, s step, r *repo) error {
 	}
 	_, err = w.site.dynamic.Resource(parents()).Namespace(w.home()).Patch(ctx, "kubesync-"+r.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "hand"})
 	return explain("annotate a parent", err)
+}
+
+// approval is what the annotation on a repo's parent says; "" for nothing.
+func (w *walk) approval(r *repo) string {
+	if r.approved < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s,%d", w.shas[r.name][r.approved], r.count)
 }
 
 // explain says what was tried. That an object is gone is no failure: a daemon may be

@@ -218,10 +218,7 @@ func (w *walk) checkParents(ctx context.Context) ([]string, error) {
 		if set := parent.GetLabels()[parentIDLabel]; set != w.setID(r.name) {
 			problems = append(problems, fmt.Sprintf("the parent of %s has the ID %q", r.name, set))
 		}
-		approved := ""
-		if r.approved >= 0 {
-			approved = w.shas[r.name][r.approved]
-		}
+		approved := w.approval(r)
 		if given := parent.GetAnnotations()[approveAnnotation]; given != approved {
 			problems = append(problems, fmt.Sprintf("the parent of %s approves %q instead of %q", r.name, given, approved))
 		}

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // settle is the model's one rule: what is live when the daemon has done all that it
 // can. It is called at each quiet point.
 func (w *world) settle() {
@@ -90,38 +92,84 @@ func (w *world) prune(r *repo) {
 		r.expect.blocked = -1
 		return
 	}
+	r.step()
 	if r.expect.waits = len(left) > 0 && w.anyBad(); r.expect.waits {
 		return
 	}
-	var candidates []id
-	for _, i := range left {
-		if o := w.live[i]; r.prune && !o.suspended && !o.kept && !o.entry.keep {
-			candidates = append(candidates, i)
-		}
+	candidates := w.candidates(r)
+	open := slices.DeleteFunc(slices.Clone(candidates), func(i id) bool { return r.allowed[i] })
+	if len(open) > 0 && r.approves(len(open)) {
+		r.use(open)
+		open = nil
 	}
-	approved := r.approved == r.at() || r.head().trailer && r.pruned != r.at()
-	if r.expect.held = len(candidates) > 0 && !approved && r.holds(len(candidates)); r.expect.held {
-		return
-	}
-	remains := false
+	r.expect.held = len(open) > 0 && r.holds(len(open))
+	remains := r.expect.held
 	for _, foundations := range []bool{false, true} {
 		for _, i := range candidates {
-			if i.foundation() != foundations {
-				continue
-			}
-			if i.kind == volumeClaim && !approved || foundations && w.inUse(i) {
+			switch {
+			case i.foundation() != foundations, r.expect.held && slices.Contains(open, i):
+			case i.kind == volumeClaim && !r.allowed[i], foundations && w.inUse(i):
 				remains = true
-				continue
+			default:
+				delete(w.live, i)
+				delete(r.allowed, i)
+				r.expect.blocked--
 			}
-			delete(w.live, i)
-			r.expect.blocked--
 		}
 	}
 	if !remains {
 		r.pruned = r.at()
+		clear(r.allowed)
 		if r.approved == r.at() {
 			r.approved = -1
 		}
+	}
+}
+
+// candidates returns what left a repo and may be pruned.
+func (w *world) candidates(r *repo) []id {
+	var candidates []id
+	for _, i := range w.leftovers(r) {
+		if o := w.live[i]; r.prune && !o.deleted && !o.suspended && !o.kept && !o.entry.keep {
+			candidates = append(candidates, i)
+		}
+	}
+	return candidates
+}
+
+// step takes the repo to its newest commit. What was approved of another one is void, and
+// a trailer counts for the step from the commits before it alone.
+func (r *repo) step() {
+	if r.recorded == r.at() {
+		return
+	}
+	clear(r.allowed)
+	r.counted = -1
+	if r.head().trailer && r.recorded >= 0 && r.descends(r.recorded) && (r.pruned < 0 || r.descends(r.pruned)) {
+		r.counted = r.at()
+	}
+	r.recorded = r.at()
+}
+
+// descends tells whether the newest commit was made on top of another one.
+func (r *repo) descends(commit int) bool { return slices.Contains(r.line[:len(r.line)-1], commit) }
+
+// approves tells whether a person approves that so many objects go.
+func (r *repo) approves(count int) bool {
+	trailer := r.counted == r.at() && !r.used[r.at()] && r.pruned != r.at()
+	return trailer || r.approved == r.at() && r.count == count
+}
+
+// use notes that an approval is used, for these objects.
+func (r *repo) use(going []id) {
+	for _, i := range going {
+		r.allowed[i] = true
+	}
+	if r.counted == r.at() {
+		r.used[r.at()] = true
+	}
+	if r.approved == r.at() {
+		r.approved = -1
 	}
 }
 

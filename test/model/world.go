@@ -48,7 +48,14 @@ type repo struct {
 	synced   int  // the commit that the cluster was last made to be; -1 for none
 	claimed  bool // the running daemon knows what it declares
 	approved int  // the commit that the annotation on the parent approves; -1 for none
+	count    int  // of how many objects
 	pruned   int  // the last commit of which nothing was left to prune; -1 for none
+	recorded int  // the commit that the parent records as applied last; -1 for none
+	counted  int  // the last commit whose trailer was found to count; -1 for none
+	// used are the commits whose trailers were used, and allowed what was approved of the
+	// commit that is recorded.
+	used    map[int]bool
+	allowed map[id]bool
 
 	expect expectation
 }
@@ -118,7 +125,8 @@ func newWorld() *world {
 	for _, name := range []string{"base", "shop", "team"} {
 		w.repos = append(w.repos, &repo{
 			name: name, system: name != "team", listed: true, prune: true,
-			commits: []commit{{tree: tree{}}}, line: []int{0}, synced: -1, approved: -1, pruned: -1,
+			commits: []commit{{tree: tree{}}}, line: []int{0}, synced: -1, approved: -1, pruned: -1, recorded: -1, counted: -1,
+			used: map[int]bool{}, allowed: map[id]bool{},
 		})
 	}
 	for _, ns := range []string{"a", "b"} {
