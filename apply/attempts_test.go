@@ -26,6 +26,7 @@ func TestAttemptsAtDeletion(t *testing.T) {
 		"another source while pruning is off":     testSourceWhileOff,
 		"another source while others are unread":  testSourceWhileWaiting,
 		"a trailer of a step that was broken off": testBrokenStep,
+		"copies that make a set look large":       testLookLarge,
 		"claims taken along by hand":              testPolicyByHand,
 		"a definition to be created again":        testRecreatedCRD,
 		"a name approved, and made again":         testNameUsedUp,
@@ -180,6 +181,21 @@ func testBrokenStep(t *testing.T, w world, ns string) {
 	r.rev, r.next.Message = 1, approval // a forced push back to r2
 	result := r.sync(configMap(ns, "a"))
 	if result.PruneHeld == "" || result.Counts()[apply.Pruned] > 0 {
+		t.Errorf("%v, held: %q", result.Counts(), result.PruneHeld)
+	}
+}
+
+func testLookLarge(t *testing.T, w world, ns string) {
+	r := w.newRepo(t, ns)
+	var all []string
+	for n := range 12 {
+		all = append(all, configMap(ns, fmt.Sprint("c-", n)))
+	}
+	r.sync(all...)
+	for n := range 12 {
+		w.restore(t, w.getConfigMap(t, ns, fmt.Sprint("c-", n)), "default")
+	}
+	if result := r.sync(all[0]); !strings.Contains(result.PruneHeld, "11 of 12 objects is more than PRUNE_LIMIT=50% allows") {
 		t.Errorf("%v, held: %q", result.Counts(), result.PruneHeld)
 	}
 }

@@ -161,8 +161,9 @@
 // # What a deletion needs
 //
 //   - a plan: the revision was fetched, transformed, loaded and checked without error;
-//   - the label of this set, and a kubesync Apply entry in managedFields, one that can be
-//     read: a label can be copied, an entry cannot be had without our having applied the object;
+//   - the label of this set, a kubesync Apply entry in managedFields, one that can be read,
+//     and the object's UID on the set's record (record.go), which only the answers to our own
+//     writes fill: label and entry can be copied, as backup tools do;
 //   - no declaration by this set or another of this daemon, each other one polled and
 //     loaded since the object was found to have left (handover.go);
 //   - no owner, no annotation against it, a namespace that we may write in;
@@ -175,11 +176,13 @@
 //     with it (Set.spares). A set that is deleted as abandoned has to be abandoned still:
 //     not listed, without a loop, ours by its parent's writer, and annotated there;
 //   - approval, where an object is not as declared, too much would go or nobody knows how
-//     much, the source of the manifests has changed, or data would be lost (approval.go,
-//     guard.go). An approval is for one revision, and used up when nothing is left to prune.
+//     much, what makes the manifests has changed (source.go), or data would be lost
+//     (approval.go, guard.go; recreate.go for what is to be created again). Which approval
+//     counts for what is decided in package prune.
 //
 // The order is the reverse of applying, and a Namespace comes last, with a look at
-// everything in it that is no older than the prune. An object counts as pruned when
+// everything in it that is no older than the prune. Webhook configurations and APIServices
+// go before anything is applied, since they could refuse it (pruning.first). An object counts as pruned when
 // it was seen to be gone: the API server says of its name that there is none.
 //
 // # Dry runs
