@@ -1,6 +1,7 @@
 package prune_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,13 @@ func TestRecord(t *testing.T) {
 	read.Keep(prune.Record{prune.KeyOf("a"): {}, prune.KeyOf("x"): {}})
 	if !read.Has("a") || len(read) != 1 {
 		t.Errorf("%d are kept of 1", len(read))
+	}
+	const uuid = "589f91c3-b09f-466c-9a00-f294d0f91a03"
+	if key := prune.KeyOf(uuid); fmt.Sprintf("%x", key) != "589f91c3b09f466c9a00" || key == prune.KeyOf("589f91c3-b09f-466c-9a01-f294d0f91a03") {
+		t.Errorf("the key of %s is %x", uuid, key)
+	}
+	if prune.KeyOf("x89f91c3-b09f-466c-9a00-f294d0f91a03") == prune.KeyOf("y89f91c3-b09f-466c-9a00-f294d0f91a03") {
+		t.Error("texts that are no UUIDs have the same key")
 	}
 	if prune.Record(nil).Has("a") || len(prune.Record(nil).Encode(9)) != 0 {
 		t.Error("nothing has something")

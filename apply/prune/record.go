@@ -3,22 +3,33 @@ package prune
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keySize is how many bytes stand for a UID. API servers choose UIDs at random, so that
-// nobody can make one to match; 80 bits tell 40,000 of them apart.
+// keySize is how many bytes stand for a UID: the first four groups of an RFC 9562 UUID, 74
+// of whose bits API servers choose at random. No one can have one made to match, and they
+// tell 40,000 objects apart.
 const keySize = 10
+
+// uuidSize is how long a UUID is as text.
+const uuidSize = 36
 
 // Key stands for the UID of one object in a record.
 type Key [keySize]byte
 
 // KeyOf returns the key of a UID.
 func KeyOf(uid types.UID) Key {
-	sum := sha256.Sum256([]byte(uid))
+	if len(uid) == uuidSize {
+		digits := uid[0:8] + uid[9:13] + uid[14:18] + uid[19:23]
+		if key, err := hex.DecodeString(string(digits)); err == nil {
+			return Key(key)
+		}
+	}
+	sum := sha256.Sum256([]byte(uid)) // no API server's, but a UID may be any text
 	return Key(sum[:keySize])
 }
 

@@ -31,7 +31,7 @@ func (w *world) act(s step) {
 		w.commit(to, step{op: opPush, edits: []edit{{id: s.id, entry: e}}})
 		o.fussy = true
 	case opStranger:
-		w.live[s.id] = &object{fresh: true, label: s.repo, hand: s.number == 0, csa: s.number == 1}
+		w.live[s.id] = &object{fresh: true, label: s.repo, hand: s.number == 0, csa: s.number == 1, copied: s.restores()}
 	case opStrangerLabel:
 		o.label = s.repo
 	case opStrangerEdit:
@@ -42,6 +42,10 @@ func (w *world) act(s step) {
 		w.disturb(s, r)
 	}
 }
+
+// restores tells whether a stranger is made to look like a repo's own, label and field
+// manager, as a backup tool does it.
+func (s step) restores() bool { return s.repo != "" && s.id.namespace == "a" }
 
 // handle takes a step that somebody does to an object of a repo.
 func (w *world) handle(s step, r *repo, o *object) {

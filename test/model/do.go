@@ -108,7 +108,12 @@ func (w *walk) createStranger(ctx context.Context, s step) error {
 		return w.kubectlApply(ctx, object)
 	}
 	o.SetAnnotations(map[string]string{handAnnotation: "yes"})
-	_, err := w.client(s.id.kind, s.id.namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: "hand"})
+	client := w.client(s.id.kind, s.id.namespace)
+	if s.restores() {
+		_, err := client.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "kubesync"})
+		return explain("restore a stranger", err)
+	}
+	_, err := client.Create(ctx, o, metav1.CreateOptions{FieldManager: "hand"})
 	return explain("create a stranger", err)
 }
 

@@ -22,6 +22,9 @@ func (w *world) settle() {
 	w.forget()
 	for _, r := range w.repos {
 		w.prune(r)
+		if w.copies(r) {
+			r.expect.blocked = -1
+		}
 		r.sumUp()
 	}
 }
@@ -51,7 +54,7 @@ func (w *world) write(r *repo, foundations bool) {
 		case o.deleted:
 			w.live[i] = &object{owner: r.name, entry: e, applied: true, fresh: true, spoilt: o.spoilt}
 		default:
-			o.owner, o.entry, o.applied, o.label = r.name, e, true, ""
+			o.owner, o.entry, o.applied, o.label, o.copied = r.name, e, true, "", false
 			o.csa = false // client-side apply is taken over, and git does not declare it
 			o.fresh = o.fresh || o.maybe
 			o.dirty, o.loose, o.maybe = false, false, false

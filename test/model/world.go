@@ -86,6 +86,7 @@ type object struct {
 	applied bool   // kubesync has applied it at some time
 	alien   bool   // carries the label of a set that there is not
 	label   string // of a stranger: the repo whose label somebody copied onto it
+	copied  bool   // of a stranger: the field manager, too
 
 	hand, other, csa bool // who has put an annotation on it: see manifest.go
 	suspended        bool // by hand
@@ -221,6 +222,17 @@ func (w *world) leftovers(r *repo) []id {
 
 // liveIDs returns what is live, in a fixed order.
 func (w *world) liveIDs() []id { return slices.SortedFunc(maps.Keys(w.live), compareIDs) }
+
+// copies tells whether there are objects that look like a repo's own, which it reports as
+// far as it looks at their kind and namespace.
+func (w *world) copies(r *repo) bool {
+	for _, o := range w.live {
+		if o.copied && o.owner == "" && o.label == r.name {
+			return true
+		}
+	}
+	return false
+}
 
 // ids returns what a tree declares, in a fixed order.
 func (t tree) ids() []id { return slices.SortedFunc(maps.Keys(t), compareIDs) }
