@@ -1,7 +1,9 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -197,6 +199,7 @@ func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope, of interest) 
 		return nil, err
 	}
 	if current, _, problem := w.namespaces.State(); len(found.blind) > 0 && !current {
+		problem = cmp.Or(problem, errors.New("the Namespaces could not be listed in time"))
 		return nil, fmt.Errorf("what there is in the cluster is not known: %w", problem) // of any kind
 	}
 	return found, nil
