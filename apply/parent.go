@@ -192,8 +192,13 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) 
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("write the parent ConfigMap %s: %w", s.parentRef(), err)
 		}
+		before := plan.parent
 		if plan.parent, err = s.reread(ctx); err != nil {
 			return err
+		}
+		if before.live == nil && plan.parent.live != nil {
+			// What it remembers must not be overwritten by a sync that knew nothing of it.
+			return fmt.Errorf("the parent ConfigMap %s did not exist a moment ago, and does now: looking again", s.parentRef())
 		}
 		if reason := s.suspended(plan.parent); reason != "" {
 			return fmt.Errorf("stopped: %s", reason)

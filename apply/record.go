@@ -24,14 +24,16 @@ func (s *Set) readRecord(from parent) {
 	defer s.mu.Unlock()
 	switch {
 	case from.live == nil:
-		s.recorded = prune.Record{}
+		s.recorded, s.parentless = prune.Record{}, true
 		for _, d := range s.objects {
 			if d.uid != "" {
 				s.recorded.Add(d.uid)
 			}
 		}
-	case s.objects == nil:
-		s.recorded = prune.Decode(from.binary(binaryMembers))
+	case s.objects == nil, s.parentless: // that it was gone may have been a false answer
+		recorded := prune.Decode(from.binary(binaryMembers))
+		maps.Copy(recorded, s.recorded)
+		s.recorded, s.parentless = recorded, false
 	}
 }
 
@@ -71,12 +73,11 @@ func (s *Set) isRecorded(m member) bool {
 	return s.recorded.Has(m.UID)
 }
 
-// forgetGone takes off the record what is there no more, as far as all is known that is
-// there.
+// forgetGone takes off the record what was pruned. What merely is not seen stays on it: a
+// list that lacks an object proves nothing, and would make the object a stranger's. Only
+// where the record has grown far beyond what is there, because others have deleted much,
+// it is cut back to that.
 func (s *Set) forgetGone(plan *Plan, result Result) {
-	if len(plan.blind) > 0 || len(plan.unseen) > 0 || plan.anyUnserved() {
-		return
-	}
 	there := prune.Record{}
 	for _, m := range plan.members {
 		if m.Set == s.id {
@@ -85,17 +86,18 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range s.objects {
-		if d.uid != "" {
-			there.Add(d.uid)
-		}
-	}
 	for _, o := range result.Outcomes {
 		if m, found := plan.members[o.ID]; found && o.Action == Pruned {
-			there.Remove(m.UID)
+			s.recorded.Remove(m.UID)
 		}
 	}
-	s.recorded.Keep(there)
+	allSeen := len(plan.blind) == 0 && len(plan.unseen) == 0 && !plan.anyUnserved()
+	if allSeen && len(s.recorded) > maxRecorded/2 && len(s.recorded) > 2*len(there) {
+		for _, d := range s.objects {
+			there.Add(d.uid)
+		}
+		s.recorded.Keep(there)
+	}
 }
 
 // anyUnserved reports whether the set may have members of a kind that is not served.

@@ -74,7 +74,8 @@ type Set struct {
 	ended  finished
 	// recorded are the UIDs that the answers to the set's own writes have named, also those
 	// to an earlier process, as the parent records them. Nothing else is deleted.
-	recorded prune.Record
+	recorded   prune.Record
+	parentless bool // the parent was not there when a plan began
 	// left says since when members are declared no more; waiting, which other repos
 	// pruning them, or an object, waits for.
 	left    map[ID]time.Time

@@ -172,7 +172,7 @@ func (c *Cluster) parentOf(ctx context.Context, name string) (*corev1.ConfigMap,
 func (c *Cluster) getParent(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	live, err := c.typed.CoreV1().ConfigMaps(c.options.OwnNamespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case doesNotExist(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", c.options.OwnNamespace, name, err)
