@@ -29,7 +29,20 @@ type logLine struct {
 	Message  string
 	Repo     string
 	Revision string
-	Blocked  int // objects that left git and are still there
+	Blocked  int      // objects that left git and are still there
+	Objects  []string // what there is to say of which
+}
+
+// waits tells whether the sync left something to prune: strangers that look like the set's
+// own are reported for ever.
+func (l logLine) waits() bool {
+	copies := 0
+	for _, object := range l.Objects {
+		if strings.Contains(object, "copied or restored") {
+			copies++
+		}
+	}
+	return l.Blocked > copies
 }
 
 // startDaemon starts kubesync on the site. Only what happens has it look at anything
@@ -109,7 +122,7 @@ func (s *site) synced() (bool, error) {
 	}
 	for name, head := range s.heads {
 		line := s.daemon.last[name]
-		if line.Message != "synced" || line.Blocked > 0 || line.Revision == "" || !strings.HasPrefix(head, line.Revision) {
+		if line.Message != "synced" || line.waits() || line.Revision == "" || !strings.HasPrefix(head, line.Revision) {
 			return false, nil
 		}
 	}

@@ -121,6 +121,7 @@ func (s *site) reduce(object unstructured.Unstructured, among sight) (string, er
 		{"status"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "creationTimestamp"}, {"metadata", "generation"},
 		{"metadata", "annotations", "deployment.kubernetes.io/revision"}, {"metadata", "annotations", "deprecated.daemonset.template.generation"},
 		{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"data", "written"},
+		{"binaryData", "members"}, // UIDs: others in every run
 	} {
 		unstructured.RemoveNestedField(fields, path...)
 	}
