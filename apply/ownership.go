@@ -26,9 +26,9 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
-	case owner.released && owner.suspended:
-		return fmt.Errorf("%s belongs to repo %s, which the configuration does not name any more, and the annotation %s on ConfigMap %s stops every write to it: "+
-			"to have repo %s take it over, remove the annotation", id, owner.repo, suspendAnnotation, owner.parent, s.options.Name)
+	case owner.released && owner.suspended != "":
+		s.waitFor(owner.repo)
+		return fmt.Errorf("%s belongs to repo %s, which is suspended (%s): repo %s takes it over when it is resumed", id, owner.repo, owner.suspended, s.options.Name)
 	case owner.released:
 		return nil
 	case owner.repo != "" && !s.options.Preview:
@@ -46,9 +46,10 @@ type owner struct {
 	// released says that the set is this daemon's and has let the object go: it
 	// declares it no more (else the object were claimed), or it was abandoned.
 	released bool
-	// suspended says that a person has stopped every write to an abandoned set.
-	// Whoever lists its repo under another name has not taken that back.
-	suspended bool
+	// suspended says what has stopped every write to the set; empty if nothing has. Whoever
+	// declares its objects in another repo, or lists its repo under another name, has not
+	// taken that back.
+	suspended string
 }
 
 // strangers are the owners that were looked up during one sync: a thousand objects of
@@ -79,9 +80,22 @@ func (s *strangers) find(id string, look func() (owner, error)) (owner, error) {
 // ownerOf finds the set with an ID.
 func (c *Cluster) ownerOf(ctx context.Context, id string, others *strangers) (owner, error) {
 	if set, here := c.setByID(id); here {
-		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed()}, nil
+		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed(), suspended: set.suspendedNow()}, nil
 	}
 	return others.find(id, func() (owner, error) { return c.lookUpOwner(ctx, id) })
+}
+
+// suspendedNow returns what has stopped every write to the set, as it was last heard of.
+func (s *Set) suspendedNow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.options.Suspend:
+		return "by the configuration"
+	case s.steering[suspendAnnotation] == "true":
+		return fmt.Sprintf("the annotation %s on ConfigMap %s", suspendAnnotation, s.parentRef())
+	}
+	return ""
 }
 
 // lookUpOwner finds a set that this process does not run.
@@ -99,7 +113,10 @@ func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 		found.Data[dataWriter] == c.options.Writer
 	if name, isParent := strings.CutPrefix(found.Name, parentName("")); ours && isParent {
 		listed, known := c.isListed(name)
-		theirs.repo, theirs.released, theirs.suspended = name, known && !listed, parent{found}.suspended()
+		theirs.repo, theirs.released = name, known && !listed
+		if (parent{found}).suspended() {
+			theirs.suspended = fmt.Sprintf("the annotation %s on ConfigMap %s", suspendAnnotation, theirs.parent)
+		}
 	}
 	return theirs, nil
 }
