@@ -78,12 +78,6 @@ func (s *Set) isRecorded(m member) bool {
 // where the record has grown far beyond what is there, because others have deleted much,
 // it is cut back to that.
 func (s *Set) forgetGone(plan *Plan, result Result) {
-	there := prune.Record{}
-	for _, m := range plan.members {
-		if m.Set == s.id {
-			there.Add(m.UID)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range result.Outcomes {
@@ -92,12 +86,17 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 		}
 	}
 	allSeen := len(plan.blind) == 0 && len(plan.unseen) == 0 && !plan.anyUnserved()
-	if allSeen && len(s.recorded) > maxRecorded/2 && len(s.recorded) > 2*len(there) {
-		for _, d := range s.objects {
-			there.Add(d.uid)
-		}
-		s.recorded.Keep(there)
+	if !allSeen || len(s.recorded) <= max(maxRecorded/2, 2*len(plan.members)) {
+		return
 	}
+	there := prune.Record{}
+	for _, m := range plan.members {
+		there.Add(m.UID)
+	}
+	for _, d := range s.objects {
+		there.Add(d.uid)
+	}
+	s.recorded.Keep(there)
 }
 
 // anyUnserved reports whether the set may have members of a kind that is not served.
