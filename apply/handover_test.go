@@ -74,6 +74,7 @@ func TestTurnLost(t *testing.T) {
 	var other *Set
 	c := watchedCluster(t, func(request *http.Request) (int, string) {
 		if request.URL.Query().Get("watch") != "" {
+			<-request.Context().Done() // what was listed stays current
 			return http.StatusInternalServerError, ""
 		}
 		other.Close()
