@@ -193,7 +193,7 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 		plan.consent.approved = nil
 	}
 	s.forgetGone(plan, result)
-	now := s.memory(plan, data, plan.spent(result, pruned))
+	now := s.memory(plan, false, data, plan.spent(result, pruned))
 	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), now)
 }
 

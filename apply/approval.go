@@ -117,7 +117,7 @@ func (c *consent) consider(members []member) {
 // where their deletion takes several syncs.
 func (s *Set) approve(ctx context.Context, plan *Plan, going []member) error {
 	plan.consent.consider(going)
-	data := map[string]string{dataApproved: plan.Revision.Revision}
+	data := map[string]string{}
 	if plan.consent.counts() {
 		data[dataUsed] = strings.Join(prune.Use(splitList(plan.parent.data(dataUsed)), plan.Revision.Revision), ",")
 	}
@@ -127,7 +127,7 @@ func (s *Set) approve(ctx context.Context, plan *Plan, going []member) error {
 		}
 		return given.Spent(true, nil)
 	}
-	err := s.saveParent(ctx, plan, plan.scope(), s.memory(plan, data, all))
+	err := s.saveParent(ctx, plan, plan.scope(), s.memory(plan, false, data, all))
 	if err != nil {
 		return fmt.Errorf("record what was approved: %w", err)
 	}

@@ -172,9 +172,7 @@ func (s *Set) widen(ctx context.Context, plan *Plan) error {
 	if plan.parent.data(dataTrailer) != plan.Revision.Revision {
 		data[dataTrailer] = "" // it was for a step that ends here
 	}
-	now := s.memory(plan, data, nil)
-	now.binaries[binaryProofs] = s.proven(true, proofsBeside(now.binaries))
-	return s.saveParent(ctx, plan, plan.scope(), now)
+	return s.saveParent(ctx, plan, plan.scope(), s.memory(plan, true, data, nil))
 }
 
 // saveParent writes the plan's parent with a scope and what to remember, unless

@@ -84,7 +84,7 @@ func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 	for _, m := range leaving.terminating {
 		p.set.remember(m)
 	}
-	p.undecided = leaving.switchedOff || len(p.plan.blind) > 0 || len(p.plan.unseen) > 0 || p.plan.anyUnserved()
+	p.undecided = leaving.switchedOff || !p.plan.seesAll()
 	if result.Waits != "" {
 		for _, m := range leaving.candidates {
 			result.Outcomes = append(result.Outcomes, blocked(m, result.Waits))

@@ -85,8 +85,7 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 			s.recorded.Remove(m.UID)
 		}
 	}
-	allSeen := len(plan.blind) == 0 && len(plan.unseen) == 0 && !plan.anyUnserved()
-	if !allSeen || len(s.recorded) <= max(maxRecorded/2, 2*len(plan.members)) {
+	if !plan.seesAll() || len(s.recorded) <= max(maxRecorded/2, 2*len(plan.members)) {
 		return
 	}
 	there := prune.Record{}
@@ -99,19 +98,21 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 	s.recorded.Keep(there)
 }
 
-// anyUnserved reports whether the set may have members of a kind that is not served.
-func (p Plan) anyUnserved() bool {
+// seesAll reports whether all could be looked at that the set may have: no kind of it is
+// unserved, or could not be listed, anywhere.
+func (p Plan) seesAll() bool {
 	for gk := range p.parent.kinds() {
 		if _, served := p.kinds.lookup(gk); !served {
-			return true
+			return false
 		}
 	}
-	return false
+	return len(p.blind) == 0 && len(p.unseen) == 0
 }
 
 // memory is what the parent is to remember besides data: which objects the set has
-// written, what of them may go, and the proofs, for which the rest of the room is.
-func (s *Set) memory(plan *Plan, data map[string]string, spend func(prune.Approval) prune.Approval) memory {
+// written, what of them may go, and the proofs, ahead of the sync's writes or after them,
+// for which the rest of the room is.
+func (s *Set) memory(plan *Plan, ahead bool, data map[string]string, spend func(prune.Approval) prune.Approval) memory {
 	s.mu.Lock()
 	binaries := map[string][]byte{binaryMembers: s.recorded.Encode(maxRecorded)}
 	s.mu.Unlock()
@@ -121,13 +122,9 @@ func (s *Set) memory(plan *Plan, data map[string]string, spend func(prune.Approv
 		all[dataApproved] = plan.Revision.Revision
 	}
 	maps.Copy(all, data)
-	binaries[binaryProofs] = s.proven(false, proofsBeside(binaries))
+	room := max(0, proofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
+	binaries[binaryProofs] = s.proven(ahead, room)
 	return memory{data: all, binaries: binaries, spend: spend}
-}
-
-// proofsBeside returns how many bytes are left for proofs.
-func proofsBeside(binaries map[string][]byte) int {
-	return max(0, proofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
 }
 
 // lookForMembers finds, where the set has no parent, what nevertheless carries its label
