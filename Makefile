@@ -14,7 +14,7 @@ IMAGE     = kubesync/kubesync
 VERSION   = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BUILDER   = docker
 
-.PHONY: help build test e2e demo bench crash soak fuzz lint verify update image image-test clean
+.PHONY: help build unit test e2e demo bench crash soak fuzz lint verify update image image-test clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,8 +25,11 @@ build: ## build bin/kubesync
 demo: ## watch it work on a control plane of its own (KEEP=1 leaves it running)
 	@KEEP='$(KEEP)' scripts/demo
 
+unit: ## run what needs no control plane, in less than a minute
+	@go test -short $(RACE) $(TESTFLAGS) ./...
+
 test: ## run all tests, unit and scenarios, on real servers (RACE=-race)
-	@scripts/controlplane build >/dev/null
+	@scripts/controlplane get >/dev/null
 	@# Bombs take five times as long to make under the race detector, which leaves them out.
 	@status=0; \
 	go test $(RACE) -timeout 30m $(TESTFLAGS) ./... || status=1; \
@@ -34,7 +37,7 @@ test: ## run all tests, unit and scenarios, on real servers (RACE=-race)
 	exit $$status
 
 e2e: ## run only the scenarios: the built binary against real servers
-	@scripts/controlplane build >/dev/null
+	@scripts/controlplane get >/dev/null
 	go test $(RACE) -timeout 30m $(TESTFLAGS) ./test/
 
 bench: ## measure everything, half an hour, and rewrite test/bench/RESULTS.md
@@ -49,8 +52,10 @@ soak: ## walk at random for an hour with one daemon, which must not grow (SOAK=2
 fuzz: ## look for inputs that break a parser (FUZZTIME=1m each)
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz
 
-lint: ## run the pinned linter, go vet included
+lint: ## run the pinned linters: Go (go vet included), the chart, the workflows
 	@scripts/lint/run
+	@"$$(scripts/tool helm)" lint --strict deploy/chart/kubesync
+	@"$$(scripts/tool actionlint)" -shellcheck= -pyflakes=
 
 verify: ## check formatting, generated parts and modules
 	@scripts/verify

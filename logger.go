@@ -25,13 +25,13 @@ func newLogger(settings config.Config) zerolog.Logger {
 	return zerolog.New(out).Level(settings.LogLevel).With().Timestamp().Logger()
 }
 
-// colour tells whether a stream wants colours: a terminal, unless NO_COLOR is set.
+// colour reports whether a stream wants colours: a terminal, unless NO_COLOR is set.
 func colour(stream *os.File) bool {
 	return os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(stream.Fd()))
 }
 
 // routeForeignLogs has what client-go and the standard library log appear in our
-// log, at debug level: what matters of it comes back as errors, and is told there.
+// log, at debug level: what matters of it comes back as errors, and is logged there.
 // What it considers verbose never does, whatever our level: from V(8) on client-go
 // would log the bodies of requests and answers, Secrets included.
 func routeForeignLogs(log zerolog.Logger) {

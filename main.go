@@ -1,17 +1,16 @@
-// Command kubesync makes a Kubernetes cluster what git says. It is configured by
+// Command kubesync keeps a Kubernetes cluster in sync with git. It is configured by
 // environment variables; `kubesync help` lists them.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
-	"time"
+	"strings"
+
+	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/sync/config"
@@ -25,24 +24,12 @@ var version = ""
 // Exit statuses.
 const (
 	exitOK            = 0
-	exitNotInSync     = 1 // ONCE: some repo failed, or objects remain parked or failed, or the Lease is held
+	exitNotInSync     = 1 // ONCE: some repo failed, or objects remain pending or failed, or the Lease is held
 	exitConfiguration = 2
 
 	exitWouldChange = 1 // DRYRUN=diff with ONCE, as diff has it: something would change
 	exitNotPlanned  = 3 // DRYRUN=diff with ONCE: what would be exitNotInSync otherwise
 )
-
-// grace is how long after a signal the work may take to stop: an orchestrator
-// commonly kills after 30 s, and the promise is 10.
-const grace = 9 * time.Second
-
-// longGrace is the same while the Lease is given back where writing it takes long. The
-// manifests in deploy/ grant 15 s, and to be killed meanwhile does no harm.
-const longGrace = 14 * time.Second
-
-// sameSignal is how close together two signals are one: timeout(1) and some init
-// programs send to the process and then to its group, which it is in.
-const sameSignal = 300 * time.Millisecond
 
 func main() { os.Exit(run(os.Args)) }
 
@@ -53,7 +40,7 @@ func run(args []string) int {
 	}
 	switch {
 	case len(args) < 2:
-		return daemon()
+		return start()
 	case args[1] == "status":
 		return showStatus(args[2:])
 	case len(args) > 2:
@@ -63,15 +50,15 @@ func run(args []string) int {
 	case args[1] == "help" || args[1] == "--help" || args[1] == "-h":
 		return usage(os.Stdout)
 	}
-	fmt.Fprintf(os.Stderr, "kubesync: unknown argument %q: \"kubesync help\" tells what there is\n", args[len(args)-1])
+	fmt.Fprintf(os.Stderr, "kubesync: unknown argument %q: see \"kubesync help\"\n", args[len(args)-1])
 	return exitConfiguration
 }
 
 // usage prints how kubesync is called, and returns the exit status.
 func usage(w io.Writer) int {
-	fmt.Fprint(w, "kubesync makes a Kubernetes cluster what git says.\n\n"+
-		"usage:\n  kubesync          sync as the environment variables below say, until stopped\n"+
-		"  kubesync status   print how the repos are; status 0: healthy, 1: not (kubesync status --help)\n"+
+	fmt.Fprint(w, "kubesync keeps a Kubernetes cluster in sync with git.\n\n"+
+		"usage:\n  kubesync          sync as configured by the environment variables below, until stopped\n"+
+		"  kubesync status   print the state of the repos; status 0: healthy, 1: not (kubesync status --help)\n"+
 		"  kubesync version  print the version\n  kubesync help     print this\n\n")
 	if err := config.Usage(w); err != nil {
 		fmt.Fprintf(os.Stderr, "kubesync: %v\n", err)
@@ -80,7 +67,7 @@ func usage(w io.Writer) int {
 	return exitOK
 }
 
-// showStatus prints what a running kubesync tells of itself or, if there is none, what
+// showStatus prints the status that a running kubesync serves or, if none answers, what
 // it has recorded in the cluster.
 func showStatus(args []string) int {
 	settings, err := config.LoadClient()
@@ -120,8 +107,29 @@ func buildVersion() string {
 	return "unknown"
 }
 
-// daemon runs kubesync as the environment says.
-func daemon() int {
+// mode is a way to run kubesync.
+type mode interface {
+	// Run works until ctx ends or nothing is left to do, and returns the exit status. When
+	// it returns, every goroutine that it started has ended.
+	Run(ctx context.Context) int
+	// Releasing reports whether Run is releasing its Lease, which may take long.
+	Releasing() bool
+}
+
+// newMode builds the mode that the configuration asks for.
+func newMode(settings config.Config, log zerolog.Logger) (mode, error) {
+	switch {
+	case settings.DryRun:
+		return newDryRun(settings, log)
+	case settings.Once:
+		return newOnce(settings, log)
+	default:
+		return newDaemon(settings, log)
+	}
+}
+
+// start runs kubesync as the environment says.
+func start() int {
 	saveMemory()
 	noticeSilence()
 	protection := transform.ProtectProcess()
@@ -137,11 +145,12 @@ func daemon() int {
 	for _, warning := range settings.Warnings {
 		log.Warn().Msg(warning)
 	}
-	wired, err := wire(settings, log)
+	chosen, err := newMode(settings, log)
 	if err != nil {
 		return misconfigured("kubesync", err)
 	}
-	return untilStopped(wired.run, wired.releasing)
+	log.Info().Str("version", buildVersion()).Bool("dryrun", settings.DryRun).Bool("once", settings.Once).Msg("starting kubesync")
+	return untilStopped(chosen.Run, chosen.Releasing)
 }
 
 // saveMemory has garbage collected sooner than Go would by itself: a daemon works
@@ -154,8 +163,7 @@ func saveMemory() {
 }
 
 // silenceVariables have connections to the API server that went silent noticed within
-// 5 s, for which client-go takes 45 by itself: until then the status would claim to
-// know what it does not.
+// 5 s, for which client-go takes 45 by itself: until then the status would be out of date.
 func silenceVariables() map[string]string {
 	return map[string]string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3", "HTTP2_PING_TIMEOUT_SECONDS": "2"}
 }
@@ -171,52 +179,6 @@ func noticeSilence() {
 
 // misconfigured prints all that is wrong with the configuration.
 func misconfigured(what string, err error) int {
-	fmt.Fprintf(os.Stderr, "%s cannot start:\n", what)
-	var mistakes config.Errors
-	if !errors.As(err, &mistakes) {
-		fmt.Fprintf(os.Stderr, "  %v\n", err)
-	}
-	for _, mistake := range mistakes {
-		fmt.Fprintf(os.Stderr, "  %s\n", mistake)
-	}
+	fmt.Fprintf(os.Stderr, "%s cannot start:\n  %s\n", what, strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	return exitConfiguration
-}
-
-// untilStopped does the work under a context that the first SIGTERM or SIGINT
-// ends. It waits for the work to return, but not for longer than grace, or longGrace if
-// it is busy with what takes long then, and not after a second signal.
-func untilStopped(work func(context.Context) int, takesLong func() bool) int {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	done := make(chan int, 1)
-	go func() { done <- work(ctx) }()
-	select {
-	case code := <-done:
-		return code
-	case received := <-signals:
-		cancel(fmt.Errorf("stopped by signal: %s", received))
-	}
-	first, patience := time.Now(), grace
-	late := time.After(grace)
-	for {
-		select {
-		case code := <-done:
-			return code
-		case <-signals:
-			if time.Since(first) < sameSignal {
-				continue
-			}
-			fmt.Fprintln(os.Stderr, "kubesync: second signal, stopping at once")
-			return exitNotInSync
-		case <-late:
-			if patience == grace && takesLong() {
-				patience, late = longGrace, time.After(longGrace-grace)
-				continue
-			}
-			fmt.Fprintf(os.Stderr, "kubesync: not everything stopped within %s, leaving it\n", patience)
-			return exitOK
-		}
-	}
 }

@@ -102,15 +102,14 @@ func TestSignals(t *testing.T) {
 // A signal to poll that comes while the process is stopping is one too many, and must not
 // end it: the Lease would stay held. The signals go to the process of the test.
 func TestHangUpWhileStopping(t *testing.T) {
-	w := &wiring{log: zerolog.Nop()}
 	ctx, cancel := context.WithCancel(t.Context())
-	defer w.hear(ctx)()
+	defer onHangUp(ctx, func() {})()
 	cancel()
 	for range 20 {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond) // until then somebody may have stopped listening
+		time.Sleep(5 * time.Millisecond) // until then a user may have stopped listening
 	}
 }
 

@@ -1,38 +1,36 @@
 package main
 
 import (
+	"bytes"
+	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/sync"
 )
 
 func TestConclusion(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		came    sync.Pass
-		dryRun  bool
+	for name, test := range map[string]struct {
+		pass    sync.Pass
 		want    string
 		differs bool
 	}{
-		"all":                      {sync.Pass{InSync: true}, false, "all repos are in sync", false},
-		"changed":                  {sync.Pass{InSync: true, Changes: true}, false, "all repos are in sync", true},
-		"one waits":                {sync.Pass{InSync: true, WaitingPrunes: 1}, false, "all repos are in sync, but 1 prune waits", true},
-		"two wait":                 {sync.Pass{InSync: true, WaitingPrunes: 2}, false, "all repos are in sync, but 2 prunes wait", true},
-		"not all":                  {sync.Pass{}, false, "not all repos are in sync", false},
-		"not all, and two wait":    {sync.Pass{WaitingPrunes: 2}, false, "not all repos are in sync, and 2 prunes wait", true},
-		"planned":                  {sync.Pass{InSync: true}, true, "all repos are planned", false},
-		"planned, would change":    {sync.Pass{InSync: true, Changes: true}, true, "all repos are planned", true},
-		"planned, one would wait":  {sync.Pass{InSync: true, WaitingPrunes: 1}, true, "all repos are planned, but 1 prune would wait", true},
-		"planned, some would wait": {sync.Pass{InSync: true, WaitingPrunes: 3}, true, "all repos are planned, but 3 prunes would wait", true},
-		"not planned":              {sync.Pass{Changes: true}, true, "not all repos are planned", true},
-	}
-	for name, test := range tests {
+		"all":               {sync.Pass{InSync: true}, `{"level":"info","repos":2,"message":"all repos are in sync"}`, false},
+		"changed":           {sync.Pass{InSync: true, Changes: true}, `{"level":"info","repos":2,"message":"all repos are in sync"}`, true},
+		"one waits":         {sync.Pass{InSync: true, WaitingPrunes: 1}, `{"level":"warn","repos":2,"prunes_waiting":1,"message":"all repos are in sync"}`, true},
+		"not all":           {sync.Pass{}, `{"level":"error","repos":2,"message":"not all repos are in sync"}`, false},
+		"not all, two wait": {sync.Pass{WaitingPrunes: 2}, `{"level":"error","repos":2,"prunes_waiting":2,"message":"not all repos are in sync"}`, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := conclusion(test.came, test.dryRun); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			var log bytes.Buffer
+			conclude(zerolog.New(&log), 2, test.pass, "all repos are in sync")
+			if got := strings.TrimSpace(log.String()); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if got := differs(test.came); got != test.differs {
+			if got := differs(test.pass); got != test.differs {
 				t.Errorf("differs: %v, want %v", got, test.differs)
 			}
 		})

@@ -9,6 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // adoptTries bounds how often adoption starts over because another writer came in between.
@@ -18,12 +22,12 @@ const adoptTries = 5
 // applied, so that a field which leaves git leaves the object too. It looks at
 // the answer to every apply: such an owner may reappear, for example when a
 // person uses kubectl apply.
-func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
+func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer) (kube.Answer, error) {
 	applied, err := s.adoptClientSide(ctx, gvr, object, applied)
 	if err != nil {
 		return applied, fmt.Errorf("adopt from client-side apply: %w", err)
 	}
-	if manager := object.GetAnnotations()[adoptAnnotation]; manager != "" && hasApplier(applied.Live, manager) {
+	if manager := object.GetAnnotations()[manifest.AdoptAnnotation]; manager != "" && hasApplier(applied.Live, manager) {
 		if applied, err = s.adoptApplier(ctx, gvr, object, applied, manager); err != nil {
 			return applied, fmt.Errorf("adopt from field manager %q: %w", manager, err)
 		}
@@ -35,10 +39,10 @@ func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object
 // before-first-apply, and applies again, which removes what git does not declare. The
 // managers are found as kubectl finds them: by owning the last-applied annotation, since
 // old versions had no fixed name.
-func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written) (written, error) {
+func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer) (kube.Answer, error) {
 	tried := false
 	for range adoptTries {
-		patch, err := claimsPatch(applied.Live, s.hadApplied(identify(object), applied.Live.GetUID()))
+		patch, err := observed.ClaimsPatch(applied.Live, s.hadApplied(manifest.IDOf(object), applied.Live.GetUID()))
 		if err != nil {
 			return applied, err
 		}
@@ -49,7 +53,7 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 		next, err := s.patch(ctx, gvr, applied.Live, patch)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 			// The patch names the version it was made for, and that one is gone.
-			live, err := s.client.getMetadata(ctx, gvr, object.GetNamespace(), object.GetName())
+			live, err := s.client.GetMetadata(ctx, gvr, object.GetNamespace(), object.GetName())
 			if err != nil {
 				return applied, fmt.Errorf("read the object again: %w", err)
 			}
@@ -57,7 +61,7 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 			continue
 		}
 		if err == nil {
-			err = aboutSame(next.Live, applied.Live.GetUID())
+			err = kube.CheckUID(next.Live, applied.Live.GetUID())
 		}
 		if err != nil {
 			return applied, fmt.Errorf("rewrite its field managers: %w", err)
@@ -73,14 +77,14 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 
 // adoptApplier makes another applier give up its fields: an empty apply in its
 // name, after ours, removes what only it declared.
-func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied written, manager string) (written, error) {
+func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer, manager string) (kube.Answer, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(object.GroupVersionKind())
 	empty.SetName(object.GetName())
 	empty.SetNamespace(object.GetNamespace())
 	empty.SetUID(applied.Live.GetUID()) // this object only: never create one of that name
 	err := s.cluster.write(ctx, func() error {
-		_, err := s.client.apply(ctx, gvr, empty, manager)
+		_, err := s.client.Apply(ctx, gvr, empty, manager)
 		return err
 	})
 	if err != nil {
@@ -90,31 +94,31 @@ func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource,
 }
 
 // reapply sends the object once more, keeping what the first answer said of it.
-func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, first written) (written, error) {
-	var again written
+func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, first kube.Answer) (kube.Answer, error) {
+	var again kube.Answer
 	err := s.cluster.write(ctx, func() (err error) {
-		again, err = s.client.apply(ctx, gvr, object, FieldManager)
-		return withoutSecrets(object, err)
+		again, err = s.client.Apply(ctx, gvr, object, kube.FieldManager)
+		return kube.WithoutSecrets(object, err)
 	})
 	if err == nil {
-		err = aboutSame(again.Live, first.Live.GetUID())
+		err = kube.CheckUID(again.Live, first.Live.GetUID())
 	}
 	again.Created = first.Created
 	return again, err
 }
 
 // patch sends a JSON patch.
-func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live liveObject, body []byte) (written, error) {
-	var answer written
+func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live kube.LiveObject, body []byte) (kube.Answer, error) {
+	var answer kube.Answer
 	err := s.cluster.write(ctx, func() (err error) {
-		answer, err = s.client.patch(ctx, gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
-			metav1.PatchOptions{FieldManager: FieldManager})
+		answer, err = s.client.Patch(ctx, gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
+			metav1.PatchOptions{FieldManager: kube.FieldManager})
 		return err
 	})
 	return answer, err
 }
 
-// hasApplier tells whether a field manager has applied (not merely updated) an object.
+// hasApplier reports whether a field manager has applied (not merely updated) an object.
 func hasApplier(live metav1.Object, manager string) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {

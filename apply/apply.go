@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // Apply makes the cluster what the plan says: the parent first, then the objects
@@ -37,7 +40,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 	if err := s.widen(ctx, &plan); err != nil {
 		return result, err
 	}
-	if s.options.Tier == Application {
+	if s.options.Tier == manifest.Application {
 		if err := s.enterNamespaces(ctx, &plan); err != nil {
 			return result, err
 		}
@@ -47,11 +50,15 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	pruned, err := pruning.rest(ctx)
-	result.Approve = s.approval(plan.Revision.Revision, pruning.candidates, result)
+	result.Approve = s.approval(plan.Revision.ID, pruning.candidates, result)
 	if err != nil {
 		return result, err
 	}
-	return result, s.record(ctx, pruning, pruned)
+	if err := s.record(ctx, pruning, pruned); err != nil {
+		return result, err
+	}
+	s.stand(&plan, result)
+	return result, nil
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.
@@ -60,7 +67,7 @@ func (s *Set) suspended(p parent) string {
 	case s.options.Suspend:
 		return "the configuration suspends the repo"
 	case p.suspended():
-		return fmt.Sprintf("the annotation %s on ConfigMap %s suspends the repo", suspendAnnotation, s.parentRef())
+		return fmt.Sprintf("the annotation %s on ConfigMap %s suspends the repo", manifest.SuspendAnnotation, s.parentRef())
 	}
 	return ""
 }
@@ -72,14 +79,14 @@ func (s *Set) activate(active bool) {
 	s.active = active
 }
 
-// corrects tells whether drift may be corrected now: a sync has been let through, and
-// nobody has suspended the set since, which counts at once, however long the next sync
+// corrects reports whether drift may be corrected now: a sync has been let through, and
+// no one has suspended the set since, which counts at once, however long the next sync
 // takes to get that far. The caller holds mu.
 func (s *Set) corrects() bool {
-	return s.active && s.steering[suspendAnnotation] != "true"
+	return s.active && s.steering[manifest.SuspendAnnotation] != "true"
 }
 
-// verifies tells whether this sync is one that applies everything, known to be as
+// verifies reports whether this sync is one that applies everything, known to be as
 // applied or not: what ownership does not show, such as a field that admission
 // rewrote, goes no further than that. Where drift is only to be reported there is none.
 func (s *Set) verifies(now time.Time) bool {
@@ -100,13 +107,13 @@ func (s *Set) verifies(now time.Time) bool {
 func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
 	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now()), goneBy: soon()}
 	result.Outcomes = slices.Grow(result.Outcomes, len(plan.objects))
-	for at, objects := range inSteps(plan.objects) {
+	for at, objects := range manifest.InSteps(plan.objects) {
 		outcomes, err := inStep(ctx, s.cluster, w.toWrite(objects, result), w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
 			return err
 		}
-		if step(at) == stepFoundations {
+		if manifest.Step(at) == manifest.StepFoundations {
 			if w.kinds, err = s.awaitKinds(ctx, w.kinds, objects, result.Outcomes); err != nil {
 				return err
 			}
@@ -117,13 +124,13 @@ func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error 
 
 // toWrite returns those of a step's objects that have to be written; the outcomes of the
 // others are known.
-func (w *writer) toWrite(objects []Object, result *Result) []Object {
-	var rest []Object
+func (w *writer) toWrite(objects []manifest.Object, result *Result) []manifest.Object {
+	var rest []manifest.Object
 	for _, o := range objects {
 		if outcome, asIs := w.asIs(o); asIs {
 			result.Outcomes = append(result.Outcomes, outcome)
 		} else if waits := notBefore(o, w.plan.objects, result.Outcomes); waits != "" {
-			result.Outcomes = append(result.Outcomes, w.set.park(Outcome{ID: o.ID(), Origin: o.Origin}, waits))
+			result.Outcomes = append(result.Outcomes, w.set.pend(Outcome{ID: o.ID(), Origin: o.Origin}, waits))
 		} else {
 			rest = append(rest, o)
 		}
@@ -147,14 +154,14 @@ func inStep[T any](ctx context.Context, c *Cluster, step []T, do func(context.Co
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes = append(outcomes, outcome)
-			if ctx.Err() == nil && unreachable(outcome.Err) {
+			if ctx.Err() == nil && kube.Unreachable(outcome.Err) {
 				return fmt.Errorf("the API server cannot be reached: %w", outcome.Err)
 			}
 			return nil
 		})
 	}
 	err := group.Wait()
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.ID.Compare(b.ID) })
 	if err != nil {
 		err = fmt.Errorf("stopped after %d of %d objects of this step: %w", len(outcomes), len(step), err)
 	}
@@ -173,7 +180,7 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 		ids = append(ids, held.ID)
 	}
 	data := map[string]string{
-		dataRevision: plan.Revision.Revision,
+		dataRevision: plan.Revision.ID,
 		dataRef:      plan.Revision.Ref,
 		dataSubject:  plan.Revision.Subject,
 		dataTier:     s.options.Tier.String(),
@@ -183,13 +190,13 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 		dataFinished: s.finishedNow(),
 	}
 	if plan.consent.counts() {
-		data[dataTrailer] = plan.Revision.Revision
+		data[dataTrailer] = plan.Revision.ID
 	}
 	if !p.undecided || len(plan.consent.approved) > 0 || plan.parent.data(dataURL) == "" {
 		maps.Copy(data, s.sourceData(plan.Revision))
 	}
 	if pruned {
-		data[dataPruned] = plan.Revision.Revision
+		data[dataPruned] = plan.Revision.ID
 		plan.consent.approved = nil
 	}
 	s.forgetGone(plan, result)
@@ -197,13 +204,13 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), now)
 }
 
-// keepUnknown adds to what a scope is to shrink to those kinds of which nobody knows
+// keepUnknown adds to what a scope is to shrink to those kinds of which no one knows
 // what is left: those that could not be looked at, and those that are not served,
 // which may be for a moment only. Where they were they may still be.
 func (p Plan) keepUnknown(is scope) scope {
 	unknown := false
 	for gk := range p.parent.kinds() {
-		if _, served := p.kinds.lookup(gk); !served || p.blind[gk] != nil {
+		if _, served := p.kinds.Lookup(gk); !served || p.blind[gk] != nil {
 			is.kinds[gk], unknown = true, true
 		}
 	}
@@ -216,8 +223,8 @@ func (p Plan) keepUnknown(is scope) scope {
 }
 
 // idsOf returns the objects' identities.
-func idsOf(objects []Object) []ID {
-	ids := make([]ID, len(objects))
+func idsOf(objects []manifest.Object) []manifest.ID {
+	ids := make([]manifest.ID, len(objects))
 	for i, o := range objects {
 		ids[i] = o.ID()
 	}

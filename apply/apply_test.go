@@ -52,8 +52,8 @@ func TestApply(t *testing.T) {
 	w := newWorld(t)
 	t.Run("created, unchanged, configured, pruned", func(t *testing.T) { testLifecycle(t, w) })
 	t.Run("a CRD and its custom resource at once", func(t *testing.T) { testCRD(t, w) })
-	t.Run("parked until the CRD comes", func(t *testing.T) { testParked(t, w) })
-	t.Run("parked until the Namespace comes", func(t *testing.T) { testHomeless(t, w) })
+	t.Run("pending until the CRD comes", func(t *testing.T) { testPending(t, w) })
+	t.Run("pending until the Namespace comes", func(t *testing.T) { testHomeless(t, w) })
 	t.Run("adopts what client-side apply left", func(t *testing.T) { testAdoption(t, w) })
 	t.Run("adopts from another applier when told to", func(t *testing.T) { testAdoptApplier(t, w) })
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
@@ -63,7 +63,7 @@ func TestApply(t *testing.T) {
 	t.Run("what changed in git is told", func(t *testing.T) { testManifestDiffs(t, w) })
 	t.Run("parents tell what was synced last", func(t *testing.T) { testRecords(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
-	t.Run("a repo that left the configuration", func(t *testing.T) { testAbandoned(t, w) })
+	t.Run("a repo that left the configuration", func(t *testing.T) { testUnlisted(t, w) })
 	t.Run("another daemon's set", func(t *testing.T) { testOtherDaemon(t, w) })
 	t.Run("writers with skewed clocks", func(t *testing.T) { testSkewedWriters(t, w) })
 	t.Run("suspended object and set", func(t *testing.T) { testSuspend(t, w) })
@@ -99,27 +99,27 @@ func testCRD(t *testing.T, w world) {
 		"created CustomResourceDefinition/widgets.crd.test", "created Widget/crd/one")
 }
 
-func testParked(t *testing.T, w world) {
-	ns := w.namespace(t, "parked")
-	r := w.newRepo(t, "parked")
-	result := r.sync(customResource("parked.test", "Gadget", ns, "one"), configMap(ns, "a"))
-	r.want(result, "parked Gadget/parked/one", "created ConfigMap/parked/a")
+func testPending(t *testing.T, w world) {
+	ns := w.namespace(t, "pending")
+	r := w.newRepo(t, "pending")
+	result := r.sync(customResource("pending.test", "Gadget", ns, "one"), configMap(ns, "a"))
+	r.want(result, "pending Gadget/pending/one", "created ConfigMap/pending/a")
 	if result.Err() == nil {
-		t.Error("a set with parked objects counts as in sync")
+		t.Error("a set with pending objects counts as in sync")
 	}
-	result = r.sync(customResource("parked.test", "Gadget", ns, "one"))
-	r.want(result, "parked Gadget/parked/one", "blocked ConfigMap/parked/a")
-	if !strings.Contains(result.PruneHeld, "1 object parked") {
+	result = r.sync(customResource("pending.test", "Gadget", ns, "one"))
+	r.want(result, "pending Gadget/pending/one", "blocked ConfigMap/pending/a")
+	if !strings.Contains(result.PruneHeld, "1 object pending") {
 		t.Errorf("pruning waits for another reason: %q", result.PruneHeld)
 	}
-	other := w.newRepo(t, "parked-crd")
-	other.want(other.sync(fmt.Sprintf(crd, "gadget", "parked.test", "Gadget")), "created CustomResourceDefinition/gadgets.parked.test")
-	r.want(r.sync(customResource("parked.test", "Gadget", ns, "one")), "created Gadget/parked/one", "pruned ConfigMap/parked/a")
+	other := w.newRepo(t, "pending-crd")
+	other.want(other.sync(fmt.Sprintf(crd, "gadget", "pending.test", "Gadget")), "created CustomResourceDefinition/gadgets.pending.test")
+	r.want(r.sync(customResource("pending.test", "Gadget", ns, "one")), "created Gadget/pending/one", "pruned ConfigMap/pending/a")
 }
 
 func testHomeless(t *testing.T, w world) {
 	r := w.newRepo(t, "homeless")
-	r.want(r.sync(configMap("nowhere-yet", "a")), "parked ConfigMap/nowhere-yet/a")
+	r.want(r.sync(configMap("nowhere-yet", "a")), "pending ConfigMap/nowhere-yet/a")
 	w.namespace(t, "nowhere-yet")
 	r.want(r.sync(configMap("nowhere-yet", "a")), "created ConfigMap/nowhere-yet/a")
 }
@@ -212,7 +212,7 @@ func testRecords(t *testing.T, w world) {
 		t.Fatalf("there is no record of the repo among %+v", records)
 	}
 	got := records[at]
-	if got.Revision != r.revision() || got.Subject != "Keep records" || got.Result != "2 synced" || got.Tier != "system" || got.Written.IsZero() {
+	if got.Revision.ID != r.revision() || got.Revision.Subject != "Keep records" || got.Result != "2 synced" || got.Tier != "system" || got.Written.IsZero() {
 		t.Errorf("recorded %+v", got)
 	}
 }
@@ -271,17 +271,17 @@ func testTwoRepos(t *testing.T, w world) {
 	b.want(b.sync(), "pruned ConfigMap/shared/x")
 }
 
-func testAbandoned(t *testing.T, w world) {
-	ns := w.namespace(t, "abandoned")
-	d := daemon(t, w.config, "kubesync-abandoned")
-	left, heir := newRepo(t, d, "abandoned-left"), newRepo(t, d, "abandoned-heir")
+func testUnlisted(t *testing.T, w world) {
+	ns := w.namespace(t, "unlisted")
+	d := daemon(t, w.config, "kubesync-unlisted")
+	left, heir := newRepo(t, d, "unlisted-left"), newRepo(t, d, "unlisted-heir")
 	left.sync(configMap(ns, "x"))
 	left.set.Close()
-	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
-	d.Listed([]apply.ListedRepo{{Name: "abandoned-left"}, {Name: "abandoned-heir"}})
-	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/abandoned/x")
-	d.Listed([]apply.ListedRepo{{Name: "abandoned-heir"}})
-	heir.want(heir.sync(configMap(ns, "x")), "configured ConfigMap/abandoned/x")
+	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/unlisted/x")
+	d.Listed([]apply.ListedRepo{{Name: "unlisted-left"}, {Name: "unlisted-heir"}})
+	heir.want(heir.sync(configMap(ns, "x")), "refused ConfigMap/unlisted/x")
+	d.Listed([]apply.ListedRepo{{Name: "unlisted-heir"}})
+	heir.want(heir.sync(configMap(ns, "x")), "configured ConfigMap/unlisted/x")
 }
 
 func testOtherDaemon(t *testing.T, w world) {
@@ -294,11 +294,11 @@ func testOtherDaemon(t *testing.T, w world) {
 		t.Errorf("the refusal does not name both sets: %v", err)
 	}
 	same := newRepo(t, daemon(t, w.config, "kubesync-third"), "daemons")
-	same.sync(configMap(ns, "x")) // nobody holds the recorded Lease
-	w.holdLease(t, "kubesync-third", "somebody", 0)
+	same.sync(configMap(ns, "x")) // no one holds the recorded Lease
+	w.holdLease(t, "kubesync-third", "a user", 0)
 	_, err := mine.try(configMap(ns, "x"))
 	var held *apply.WriterError
-	if !errors.As(err, &held) || held.Holder != "somebody" {
+	if !errors.As(err, &held) || held.Holder != "a user" {
 		t.Errorf("a set whose writer holds its Lease was written: %v", err)
 	}
 }
@@ -329,7 +329,7 @@ func testSkewedWriters(t *testing.T, w world) {
 
 	rehearsed := w.newRepo(t, "skewed-rehearsed")
 	newRepo(t, daemon(t, w.config, "skewed-rehearsal"), "skewed-rehearsed").sync(configMap(ns, "third"))
-	w.leaseOf(t, "skewed-rehearsal", "nobody knows", 600, 0)
+	w.leaseOf(t, "skewed-rehearsal", "no one knows", 600, 0)
 	plan, err := rehearsed.plan(configMap(ns, "third"))
 	if err != nil {
 		t.Fatal(err)

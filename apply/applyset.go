@@ -10,29 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FieldManager is the name under which kubesync owns fields (server-side apply).
-const FieldManager = "kubesync"
-
-// Labels and annotations of the ApplySet specification (KEP-3659). kubectl
-// exports the same strings from its apply command, whose dependencies a daemon
-// does not need; a test holds these against them.
+// Annotations of the ApplySet specification (KEP-3659) on a parent.
 const (
-	partOfLabel                    = "applyset.kubernetes.io/part-of"
-	parentIDLabel                  = "applyset.kubernetes.io/id"
 	toolingAnnotation              = "applyset.kubernetes.io/tooling"
 	additionalNamespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 	groupKindsAnnotation           = "applyset.kubernetes.io/contains-group-kinds"
 )
 
-// Annotations by which a person steers kubesync, on an object or on a parent.
+// Annotations on a parent, by which a person approves a deletion.
 const (
-	suspendAnnotation      = "kubesync.io/suspend"       // object or parent: no write while "true"
-	pruneAnnotation        = "kubesync.io/prune"         // object: never pruned while "false"
-	recreateAnnotation     = "kubesync.io/recreate"      // object: may be deleted and created again
-	adoptAnnotation        = "kubesync.io/adopt"         // object: take over this applier's fields
-	approvePruneAnnotation = "kubesync.io/approve-prune" // parent: the revision whose prune is approved
-	deleteAnnotation       = "kubesync.io/delete"        // parent: the name of the abandoned repo whose objects shall go
-	tierLabel              = "kubesync.io/tier"          // Namespace: "system" closes it to application repos
+	approvePruneAnnotation = "kubesync.io/approve-prune" // the revision whose prune is approved
+	deleteAnnotation       = "kubesync.io/delete"        // the name of the unlisted repo whose objects shall go
 )
 
 // parentName returns the name of the ConfigMap that is the parent of a repo's set.

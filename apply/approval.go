@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
+	"github.com/kubesync/kubesync/internal/revision"
 )
 
 // maxNamed is how many objects a command names that approves single ones; of more it
@@ -25,9 +28,9 @@ type consent struct {
 // consented reads what was approved for the plan's revision, and asks for its ancestors if
 // its commit has the trailer.
 func (s *Set) consented(ctx context.Context, plan *Plan) consent {
-	c := consent{trailer: prune.HasTrailer(plan.Revision.Message)}
+	c := consent{trailer: plan.Revision.HasTrailer("Kubesync-Prune", "approved")}
 	c.given, c.malformed = prune.ParseApproval(plan.parent.annotation(approvePruneAnnotation))
-	if plan.parent.data(dataApproved) == plan.Revision.Revision {
+	if plan.parent.data(dataApproved) == plan.Revision.ID {
 		c.approved = prune.Decode(plan.parent.binary(binaryApproved))
 	}
 	if !c.trailer {
@@ -45,7 +48,7 @@ func (s *Set) consented(ctx context.Context, plan *Plan) consent {
 // step is the way from what was applied before to the plan's revision.
 func (p Plan) step() prune.Step {
 	return prune.Step{
-		Revision:   p.Revision.Revision,
+		Revision:   p.Revision.ID,
 		Mode:       p.Revision.Mode,
 		Applied:    p.parent.data(dataRevision),
 		AppliedBy:  p.parent.data(dataMode),
@@ -56,22 +59,19 @@ func (p Plan) step() prune.Step {
 }
 
 // unproven returns why a revision is not known to be an ancestor of this one, "" if it is.
-func (r SetRevision) unproven(ctx context.Context, ancestor string) string {
+func (r Provenance) unproven(ctx context.Context, ancestor string) string {
 	if r.Descends == nil {
-		return fmt.Sprintf("whether it descends from %s, applied before, cannot be known", shorten(ancestor))
+		return fmt.Sprintf("whether it descends from %s, applied before, cannot be known", revision.Short(ancestor))
 	}
 	descends, err := r.Descends(ctx, ancestor)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("whether it descends from %s, applied before, could not be found out: %v", shorten(ancestor), err)
+		return fmt.Sprintf("whether it descends from %s, applied before, could not be found out: %v", revision.Short(ancestor), err)
 	case !descends:
-		return fmt.Sprintf("it does not descend from %s, applied before: a rollback, another branch or a forced push", shorten(ancestor))
+		return fmt.Sprintf("it does not descend from %s, applied before: a rollback, another branch or a forced push", revision.Short(ancestor))
 	}
 	return ""
 }
-
-// shorten returns a revision as people write it.
-func shorten(revision string) string { return revision[:min(len(revision), 7)] }
 
 // counts reports whether the commit's trailer approves what the revision deletes.
 func (c consent) counts() bool { return c.trailer && c.void == "" }
@@ -83,8 +83,8 @@ func (c consent) covers(revision string, going []prune.Object) bool {
 }
 
 // allows reports whether a person has approved the deletion of one object.
-func (p Plan) allows(m member) bool {
-	return p.consent.approved.Has(m.UID) || p.consent.given.NamesOne(p.Revision.Revision, m.ID.String())
+func (p Plan) allows(m observed.Member) bool {
+	return p.consent.approved.Has(m.UID) || p.consent.given.NamesOne(p.Revision.ID, m.ID.String())
 }
 
 // objections says, for a person, why what was approved does not count for these objects.
@@ -103,7 +103,7 @@ func (c consent) objections(revision string, going []prune.Object) []string {
 }
 
 // consider takes members for approved.
-func (c *consent) consider(members []member) {
+func (c *consent) consider(members []observed.Member) {
 	if c.approved == nil {
 		c.approved = prune.Record{}
 	}
@@ -115,14 +115,14 @@ func (c *consent) consider(members []member) {
 // approve has the members deleted that go, since a person has approved that, and
 // records them first: an approval counts once, for these objects and no others, also
 // where their deletion takes several syncs.
-func (s *Set) approve(ctx context.Context, plan *Plan, going []member) error {
+func (s *Set) approve(ctx context.Context, plan *Plan, going []observed.Member) error {
 	plan.consent.consider(going)
 	data := map[string]string{}
 	if plan.consent.counts() {
-		data[dataUsed] = strings.Join(prune.Use(splitList(plan.parent.data(dataUsed)), plan.Revision.Revision), ",")
+		data[dataUsed] = strings.Join(prune.Use(splitList(plan.parent.data(dataUsed)), plan.Revision.ID), ",")
 	}
 	all := func(given prune.Approval) prune.Approval {
-		if !given.For(plan.Revision.Revision) {
+		if !given.For(plan.Revision.ID) {
 			return given
 		}
 		return given.Spent(true, nil)
@@ -143,7 +143,7 @@ func (p Plan) spent(result Result, pruned bool) func(prune.Approval) prune.Appro
 		waiting[o.ID.String()] = o.Action == Failed
 	}
 	return func(given prune.Approval) prune.Approval {
-		if !given.For(p.Revision.Revision) {
+		if !given.For(p.Revision.ID) {
 			return given
 		}
 		if pruned {
@@ -156,7 +156,7 @@ func (p Plan) spent(result Result, pruned bool) func(prune.Approval) prune.Appro
 }
 
 // asObjects returns the members as approvals know them.
-func asObjects(members []member) []prune.Object {
+func asObjects(members []observed.Member) []prune.Object {
 	objects := make([]prune.Object, len(members))
 	for i, m := range members {
 		objects[i] = prune.Object{UID: m.UID, Name: m.ID.String()}
@@ -165,7 +165,7 @@ func asObjects(members []member) []prune.Object {
 }
 
 // howToApprove says what releases a deletion, given the items of an approval. A preview's
-// revision is none that anybody could approve, and its commit is still to come.
+// revision is none that anyone could approve, and its commit is still to come.
 func (s *Set) howToApprove(revision string, items ...string) string {
 	if s.options.Preview {
 		return "to approve it: the trailer \"Kubesync-Prune: approved\" in the message of the commit"
@@ -181,15 +181,15 @@ func (s *Set) approvalCommand(revision string, items ...string) string {
 
 // approval returns the command that releases what waits for approval after a prune, ""
 // if nothing does. The candidates are what the prune began with.
-func (s *Set) approval(revision string, candidates []member, result Result) string {
-	becameOf := map[ID]Outcome{}
+func (s *Set) approval(revision string, candidates []observed.Member, result Result) string {
+	becameOf := map[manifest.ID]Outcome{}
 	for _, o := range result.Outcomes {
 		if o.Origin.File == "" {
 			becameOf[o.ID] = o
 		}
 	}
 	var names []string
-	var left []member
+	var left []observed.Member
 	for _, o := range result.Outcomes {
 		if o.Action == Failed && o.NeedsApproval {
 			names = append(names, o.ID.String()) // is to be created again

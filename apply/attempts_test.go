@@ -119,10 +119,10 @@ func testRelabelled(t *testing.T, w world, ns string) {
 func testUnlistedCopies(t *testing.T, w world, ns string) {
 	d, just := w.momentous(t, "kubesync-"+ns)
 	watch(t, d)
-	abandon(t, w, d, ns, ns)
+	unlist(t, w, d, ns, ns)
 	w.restore(t, w.getConfigMap(t, ns, ns), "default")
 	just.at("", "", nil)
-	err := d.KeepAbandoned(t.Context())
+	err := d.KeepUnlisted(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "ConfigMap/default/"+ns+": blocked: copied or restored") {
 		t.Errorf("said: %v", err)
 	}

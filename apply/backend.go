@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 var serviceKind = schema.GroupKind{Kind: "Service"}
@@ -11,14 +13,14 @@ var serviceKind = schema.GroupKind{Kind: "Service"}
 // notBefore returns what a webhook configuration or APIService waits for: a Service that
 // it names, or a workload behind that, which this sync could not apply. Written all the
 // same, it could refuse requests that nothing answers. It returns "" if nothing is the matter.
-func notBefore(o Object, objects []Object, outcomes []Outcome) string {
+func notBefore(o manifest.Object, objects []manifest.Object, outcomes []Outcome) string {
 	if !inTheWay(o.ID().GroupKind()) {
 		return ""
 	}
-	troubled := map[ID]Action{}
+	troubled := map[manifest.ID]Action{}
 	for _, outcome := range outcomes {
 		switch outcome.Action {
-		case Failed, Refused, Parked:
+		case Failed, Refused, Pending:
 			troubled[outcome.ID] = outcome.Action
 		}
 	}
@@ -39,40 +41,40 @@ func notBefore(o Object, objects []Object, outcomes []Outcome) string {
 }
 
 // servicesOf returns the Services that a webhook configuration or an APIService names.
-func servicesOf(object map[string]any) []ID {
-	clients := []map[string]any{mapAt(object, "spec")} // an APIService's
-	for _, webhook := range mapsAt(object, "webhooks") {
-		clients = append(clients, mapAt(webhook, "clientConfig"))
+func servicesOf(object map[string]any) []manifest.ID {
+	clients := []map[string]any{manifest.MapAt(object, "spec")} // an APIService's
+	for _, webhook := range manifest.MapsAt(object, "webhooks") {
+		clients = append(clients, manifest.MapAt(webhook, "clientConfig"))
 	}
-	var services []ID
+	var services []manifest.ID
 	for _, client := range clients {
-		service := mapAt(client, "service")
+		service := manifest.MapAt(client, "service")
 		name, named := service["name"].(string)
 		namespace, placed := service["namespace"].(string)
 		if named && placed {
-			services = append(services, ID{Kind: serviceKind.Kind, Namespace: namespace, Name: name})
+			services = append(services, manifest.ID{Kind: serviceKind.Kind, Namespace: namespace, Name: name})
 		}
 	}
 	return services
 }
 
 // behind returns those of the objects whose pods a Service among them selects.
-func behind(service ID, objects []Object) []ID {
+func behind(service manifest.ID, objects []manifest.Object) []manifest.ID {
 	var selector map[string]any
 	for _, o := range objects {
 		if o.ID() == service {
-			selector = mapAt(o.Tree().Object, "spec", "selector")
+			selector = manifest.MapAt(o.Tree().Object, "spec", "selector")
 		}
 	}
 	if len(selector) == 0 {
 		return nil
 	}
-	var workloads []ID
+	var workloads []manifest.ID
 	for _, o := range objects {
-		if _, makesPods := podTemplatePath(o.ID().GroupKind()); !makesPods || o.ID().Namespace != service.Namespace {
+		if _, makesPods := manifest.PodTemplatePath(o.ID().GroupKind()); !makesPods || o.ID().Namespace != service.Namespace {
 			continue
 		}
-		labels := mapAt(podTemplate(o.Tree().Object, o.ID().GroupKind()), "metadata", "labels")
+		labels := manifest.MapAt(manifest.PodTemplate(o.Tree().Object, o.ID().GroupKind()), "metadata", "labels")
 		if selects(selector, labels) {
 			workloads = append(workloads, o.ID())
 		}

@@ -3,8 +3,7 @@ package apply
 import (
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 func TestNotBefore(t *testing.T) {
@@ -18,13 +17,13 @@ func TestNotBefore(t *testing.T) {
 		config     = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: guard}}\n---\n"
 	)
 	var (
-		theService = ID{Kind: "Service", Namespace: "guard", Name: "hook"}
-		theHook    = ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "hook"}
-		theOther   = ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "other"}
+		theService = manifest.ID{Kind: "Service", Namespace: "guard", Name: "hook"}
+		theHook    = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "hook"}
+		theOther   = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "guard", Name: "other"}
 	)
 	for name, test := range map[string]struct {
 		first, rest string
-		id          ID
+		id          manifest.ID
 		action      Action
 		want        string
 	}{
@@ -44,19 +43,5 @@ func TestNotBefore(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-func TestWebhookBehind(t *testing.T) {
-	t.Parallel()
-	for message, want := range map[string]string{
-		`admission webhook "house.example.com" denied the request: no`:                                                             "house.example.com",
-		`Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://x": dial tcp: i/o timeout`: "a.b.c",
-		`configmaps "x" is forbidden: admission webhook "x" denied`:                                                                "",
-		``: "",
-	} {
-		if got := webhookBehind(&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: message}}); got != want {
-			t.Errorf("%q is by %q, want %q", message, got, want)
-		}
 	}
 }

@@ -14,11 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
-)
 
-// BindingName is the RoleBinding that lets application repos write in a namespace.
-// They may not declare it: a repo that could write it could give itself other rights.
-const BindingName = "kubesync"
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+)
 
 // bindingWriterLabel marks a RoleBinding as ours to take away, and names the
 // daemon that may: several can serve one cluster.
@@ -36,7 +35,7 @@ const bindingWait = 5 * time.Second
 func (c *Cluster) KeepBindings(ctx context.Context) error {
 	live, err := c.namespaces(ctx)
 	if err != nil {
-		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
+		return fmt.Errorf("keep RoleBindings %s: %w", manifest.BindingName, err)
 	}
 	present, err := c.presentBindings(ctx)
 	repos, known := c.applications() // as they are now, however long it took to look
@@ -44,7 +43,7 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 		return nil // a daemon that may not even look has never made one
 	}
 	if err != nil {
-		return fmt.Errorf("keep RoleBindings %s: %w", BindingName, err)
+		return fmt.Errorf("keep RoleBindings %s: %w", manifest.BindingName, err)
 	}
 	wanted := c.namespacesFor(repos, live)
 	var problems []error
@@ -56,7 +55,7 @@ func (c *Cluster) KeepBindings(ctx context.Context) error {
 		case wanted[ns] && !refersToAdmin(binding): // for ever: a roleRef is immutable
 			delete(wanted, ns)
 			problems = append(problems, fmt.Errorf("RoleBinding %s/%s is not kubesync's, it grants %s %s: application repos have no rights in namespace %s until it is gone",
-				ns, BindingName, binding.RoleRef.Kind, binding.RoleRef.Name, ns))
+				ns, manifest.BindingName, binding.RoleRef.Kind, binding.RoleRef.Name, ns))
 		case known && !wanted[ns] && binding.Labels[bindingWriterLabel] == c.bindingWriter() && listAllows(c.options.Namespaces, ns):
 			problems = append(problems, c.removeBinding(ctx, binding))
 		}
@@ -71,7 +70,7 @@ func (c *Cluster) bindingWriter() string {
 	if len(name) <= validation.LabelValueMaxLength {
 		return name
 	}
-	return digestOf([]byte(name)).String()
+	return manifest.DigestOf([]byte(name)).String()
 }
 
 // presentBindings returns the RoleBindings that there are.
@@ -84,7 +83,7 @@ func (c *Cluster) presentBindings(ctx context.Context) ([]rbacv1.RoleBinding, er
 		w.bindings.Each(func(_ string, binding *rbacv1.RoleBinding) { present = append(present, *binding) })
 		return present, nil
 	}
-	list, err := c.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	list, err := c.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName})
 	if err != nil {
 		return nil, fmt.Errorf("list RoleBindings: %w", err)
 	}
@@ -105,13 +104,13 @@ func (c *Cluster) namespacesFor(repos []ListedRepo, live liveNamespaces) map[str
 	return wanted
 }
 
-// grantsAdmin tells whether a RoleBinding gives LimitedUser what it needs.
+// grantsAdmin reports whether a RoleBinding gives LimitedUser what it needs.
 func grantsAdmin(binding rbacv1.RoleBinding) bool {
 	isLimitedUser := func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind && s.Name == LimitedUser }
 	return refersToAdmin(binding) && slices.ContainsFunc(binding.Subjects, isLimitedUser)
 }
 
-// refersToAdmin tells whether a RoleBinding is for the role that LimitedUser needs.
+// refersToAdmin reports whether a RoleBinding is for the role that LimitedUser needs.
 func refersToAdmin(binding rbacv1.RoleBinding) bool {
 	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == "admin"
 }
@@ -121,17 +120,17 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 	var problems []error
 	var last string
 	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
-		binding := rbacapply.RoleBinding(BindingName, ns).
-			WithLabels(map[string]string{bindingWriterLabel: c.bindingWriter(), "app.kubernetes.io/managed-by": FieldManager}).
+		binding := rbacapply.RoleBinding(manifest.BindingName, ns).
+			WithLabels(map[string]string{bindingWriterLabel: c.bindingWriter(), "app.kubernetes.io/managed-by": kube.FieldManager}).
 			WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("admin")).
 			WithSubjects(rbacapply.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(LimitedUser))
-		added, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		added, err := c.typed.RbacV1().RoleBindings(ns).Apply(ctx, binding, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
 		switch {
 		case apierrors.IsNotFound(err): // the namespace went away meanwhile
 		case err != nil:
-			problems = append(problems, fmt.Errorf("create RoleBinding %s/%s for application repos: %w", ns, BindingName, err))
-		case about(added, ns, BindingName) != nil:
-			problems = append(problems, about(added, ns, BindingName))
+			problems = append(problems, fmt.Errorf("create RoleBinding %s/%s for application repos: %w", ns, manifest.BindingName, err))
+		case kube.CheckName(added, ns, manifest.BindingName) != nil:
+			problems = append(problems, kube.CheckName(added, ns, manifest.BindingName))
 		default:
 			last = ns
 			if w := c.watched(); w != nil {
@@ -150,14 +149,14 @@ func (c *Cluster) addBindings(ctx context.Context, namespaces map[string]bool) e
 // in the order of their creation, so the last one stands for all.
 func (c *Cluster) awaitBinding(ctx context.Context, namespace string) {
 	for deadline := time.Now().Add(bindingWait); time.Now().Before(deadline); {
-		// If it cannot be asked, the writes themselves will tell.
+		// If it cannot be asked, the writes themselves will show it.
 		if allowed, err := c.reviewLimited(ctx, namespace); err != nil || allowed || pause(ctx) != nil {
 			return
 		}
 	}
 }
 
-// limitedMayWrite tells whether application repos have rights in a namespace.
+// limitedMayWrite reports whether application repos have rights in a namespace.
 func (c *Cluster) limitedMayWrite(ctx context.Context, namespace string) bool {
 	allowed, err := c.reviewLimited(ctx, namespace)
 	return allowed && err == nil

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // bound is a cluster with the namespaces old and new, in both of which application repos
@@ -39,13 +40,13 @@ func newBound(t *testing.T) *bound {
 	b.Cluster = c
 	ignore := func(string, metav1.Object) {}
 	b.seen = &watched{
-		namespaces: follow.NewShelf("namespaces", reduceNamespace, ignore),
-		bindings:   follow.NewShelf("RoleBindings", byNamespace[*rbacv1.RoleBinding], ignore),
+		namespaces: follow.NewStore("namespaces", reduceNamespace, ignore),
+		bindings:   follow.NewStore("RoleBindings", byNamespace[*rbacv1.RoleBinding], ignore),
 	}
 	for _, name := range []string{"old", "new"} {
 		b.seen.namespaces.Seen(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}})
 		b.seen.bindings.Seen(&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: BindingName, Namespace: name, ResourceVersion: "1", Labels: map[string]string{bindingWriterLabel: c.bindingWriter()}},
+			ObjectMeta: metav1.ObjectMeta{Name: manifest.BindingName, Namespace: name, ResourceVersion: "1", Labels: map[string]string{bindingWriterLabel: c.bindingWriter()}},
 			RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", Name: "admin"},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: LimitedUser}},
 		})
@@ -81,7 +82,7 @@ func (b *bound) wantRemoved(t *testing.T, when string, namespaces ...string) {
 }
 
 func writesIn(namespaces ...string) []ListedRepo {
-	return []ListedRepo{{Name: "app", Tier: Application, Namespaces: namespaces}}
+	return []ListedRepo{{Name: "app", Tier: manifest.Application, Namespaces: namespaces}}
 }
 
 // While another process wrote, the list may have changed: what this one read before says

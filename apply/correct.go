@@ -9,6 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 const (
@@ -21,10 +25,10 @@ const (
 // correction is an object that has drifted.
 type correction struct {
 	set *Set
-	id  ID
+	id  manifest.ID
 }
 
-// corrector puts drifted objects back, each by one worker at a time. Events that
+// corrector corrects drifted objects, each by one worker at a time. Events that
 // come in while an object waits for its turn cost nothing.
 type corrector struct {
 	cluster *Cluster
@@ -41,7 +45,7 @@ func newCorrector(c *Cluster) *corrector {
 }
 
 // add has an object looked at after a wait.
-func (c *corrector) add(s *Set, id ID, wait time.Duration) {
+func (c *corrector) add(s *Set, id manifest.ID, wait time.Duration) {
 	c.queue.AddAfter(correction{s, id}, wait)
 }
 
@@ -72,15 +76,15 @@ func (c *corrector) do(ctx context.Context, next correction) {
 	c.mu.Lock()
 	c.failures[next] += 0 // what it turns out to wait for may come before that is known
 	c.mu.Unlock()
-	told, again := next.set.correct(ctx, next.id)
+	drifted, again := next.set.correct(ctx, next.id)
 	c.mu.Lock()
 	switch {
-	case told == nil && again == placeless:
+	case drifted == nil && again == placeless:
 		c.failures[next] = 0
-	case told != nil && told.Err != nil:
+	case drifted != nil && drifted.Err != nil:
 		c.failures[next]++
-		told.Retry = min(correctRetry<<min(c.failures[next]-1, 16), correctRetryLast)
-		again = told.Retry
+		drifted.Retry = min(correctRetry<<min(c.failures[next]-1, 16), correctRetryLast)
+		again = drifted.Retry
 	default:
 		delete(c.failures, next)
 	}
@@ -88,8 +92,8 @@ func (c *corrector) do(ctx context.Context, next correction) {
 	if ctx.Err() != nil || next.set.declaration(next.id) == nil { // the set may be closed by now
 		return
 	}
-	if told != nil {
-		next.set.tell(*told)
+	if drifted != nil {
+		next.set.report(*drifted)
 	}
 	if again > 0 {
 		c.add(next.set, next.id, again)
@@ -97,7 +101,7 @@ func (c *corrector) do(ctx context.Context, next correction) {
 }
 
 // retry has those objects looked at now of which a correction failed or waits.
-func (c *corrector) retry(matching func(ID) bool) {
+func (c *corrector) retry(matching func(manifest.ID) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for next := range c.failures {
@@ -115,21 +119,21 @@ func (c *corrector) forget(s *Set) {
 }
 
 // placeless is the time after which an object is looked at again whose Namespace is not
-// there: none. Its sync parks it, and whoever sees the Namespace come has it looked at,
+// there: none. Its sync holds it back, and whoever sees the Namespace come has it looked at,
 // even if no sync gets that far meanwhile.
 const placeless = time.Duration(-1)
 
-// correct puts one object back if it is still not as it was sent. It returns what
-// is to be told of that, nil for nothing, and after which time it has to be looked at
+// correct applies one object again if it is still not as it was sent. It returns what
+// is to be reported of that, nil for nothing, and after which time it has to be looked at
 // again, if it has.
-func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Duration) {
+func (s *Set) correct(ctx context.Context, id manifest.ID) (outcome *Drift, again time.Duration) {
 	d := s.declaration(id)
 	if d == nil || d.begin(ctx) != nil {
 		return nil, 0
 	}
 	defer s.end(d)
 	if s.homeless(id) {
-		s.wake() // the sync will park it, or wait for its Namespace
+		s.wake() // the sync will leave it pending, or wait for its Namespace
 		return nil, placeless
 	}
 	live, there, entries, err := s.lookClosely(ctx, id)
@@ -140,11 +144,11 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	s.mu.Lock()
 	o, known, before := d.object, d.drift, d.uid
 	is := s.condition(d, live, there)
-	due := s.corrects() && s.objects[id] == d && d.sent == o.content && known != nil
-	wait := d.fight.wait(time.Now())
+	due := s.corrects() && s.objects[id] == d && d.sent == o.Digest() && known != nil
+	wait := d.conflict.wait(time.Now())
 	s.mu.Unlock()
 	switch {
-	case !due, is == asSent, is == terminating, live.suspended(o.steering):
+	case !due, is == asSent, is == terminating, live.Stopped(o.Annotations()):
 		return nil, 0
 	case is == elsewhere:
 		s.wake() // the sync will refuse it, and say so
@@ -155,13 +159,13 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 	if known.what != is.String() {
 		known = loss(is, d.entry, live, entries) // it was not what it looked like
 	}
-	drifted := s.told(id, known)
-	if err := s.putBack(ctx, d, o); err != nil {
-		switch { // since a moment ago: the sync will park it
-		case homeless(err):
+	drifted := s.driftOf(id, known)
+	if err := s.corrected(ctx, d, o); err != nil {
+		switch { // since a moment ago: the sync will leave it pending
+		case kube.LacksNamespace(err):
 			s.wake()
 			return nil, placeless
-		case kindless(err):
+		case kube.LacksKind(err):
 			s.cluster.distrustKinds()
 			s.wake()
 			return nil, 0
@@ -175,12 +179,12 @@ func (s *Set) correct(ctx context.Context, id ID) (told *Drift, again time.Durat
 		s.wake() // the parent has to record the new object as ours
 	}
 	drifted.Corrected = true
-	drifted.Retry, drifted.Fight = d.fight.corrected(time.Now())
+	drifted.Retry, drifted.Conflict = d.conflict.corrected(time.Now())
 	return &drifted, 0
 }
 
-// homeless tells whether an object's Namespace is not there, or is being deleted.
-func (s *Set) homeless(id ID) bool {
+// homeless reports whether an object's Namespace is not there, or is being deleted.
+func (s *Set) homeless(id manifest.ID) bool {
 	w := s.cluster.watched()
 	if id.Namespace == "" || w == nil {
 		return false
@@ -192,8 +196,8 @@ func (s *Set) homeless(id ID) bool {
 	return !there || ns.terminating
 }
 
-// putBack applies an object as git has it, on the terms of the last plan.
-func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
+// corrected applies an object as git has it, on the terms of the last plan.
+func (s *Set) corrected(ctx context.Context, d *declared, o manifest.Object) error {
 	if earlier, rejected := s.rejectedBefore(o); rejected {
 		return earlier
 	}
@@ -201,42 +205,42 @@ func (s *Set) putBack(ctx context.Context, d *declared, o Object) error {
 	if err != nil {
 		return err
 	}
-	served, found := k.served[o.GroupVersionKind()]
+	served, found := k.Served[o.GroupVersionKind()]
 	if !found {
-		return errNotServed
+		return kube.ErrNotServed
 	}
 	answer, _, err := s.applyOne(ctx, nil, served, o, soon())
 	if err != nil {
 		return s.judge(o, served, err)
 	}
-	s.wrote(d, o, answer.Live, newMember(o.ID().GroupKind(), served.GVR, answer.Live))
+	s.wrote(d, o, answer.Live, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live))
 	return nil
 }
 
 // lookClosely returns what is known of a live object. One that is not seen may only
 // have lost its label, which looks the same on a watch as being deleted: that is
 // asked, and who wrote it last.
-func (s *Set) lookClosely(ctx context.Context, id ID) (live member, there bool, writers []metav1.ManagedFieldsEntry, err error) {
+func (s *Set) lookClosely(ctx context.Context, id manifest.ID) (live observed.Member, there bool, writers []metav1.ManagedFieldsEntry, err error) {
 	live, there = s.look(&Plan{}, id)
 	if there {
 		return live, true, nil, nil
 	}
 	k, err := s.cluster.currentKinds(ctx)
 	if err != nil {
-		return member{}, false, nil, err
+		return observed.Member{}, false, nil, err
 	}
-	served, found := k.lookup(id.GroupKind())
+	served, found := k.Lookup(id.GroupKind())
 	if !found {
-		return member{}, false, nil, nil
+		return observed.Member{}, false, nil, nil
 	}
-	meta, err := s.client.getMetadata(ctx, served.GVR, id.Namespace, id.Name)
+	meta, err := s.client.GetMetadata(ctx, served.GVR, id.Namespace, id.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return member{}, false, nil, nil
+		return observed.Member{}, false, nil, nil
 	case err != nil:
-		return member{}, false, nil, s.explain(err, member{ID: id, GVR: served.GVR}.object(), served.GVR.Resource)
+		return observed.Member{}, false, nil, kube.Explain(err, id.Group, served.GVR.Resource, s.options.Tier)
 	}
-	live = newMember(id.GroupKind(), served.GVR, meta)
+	live = observed.NewMember(id.GroupKind(), served.GVR, meta)
 	if live.Set == "" {
 		live.Set = s.id // without any label it is as good as ours; applying puts the label back
 	}

@@ -7,30 +7,30 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+)
 
 // awaitKinds waits until the kinds that the step's CRDs define are served (that
 // is later than Established: discovery follows), and returns discovery as it is
 // then. A CRD that failed is not waited for. When the wait ends in vain, its
-// custom resources are parked, and it is not waited for again until it is written:
+// custom resources are pending, and it is not waited for again until it is written:
 // it may want a name that another one has, which can last.
-func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, outcomes []Outcome) (*kinds, error) {
-	actions := map[ID]Action{}
+func (s *Set) awaitKinds(ctx context.Context, known *kube.Kinds, objects []manifest.Object, outcomes []Outcome) (*kube.Kinds, error) {
+	actions := map[manifest.ID]Action{}
 	for _, outcome := range outcomes {
 		actions[outcome.ID] = outcome.Action
 	}
-	defined := map[ID][]schema.GroupVersionKind{}
+	defined := map[manifest.ID][]schema.GroupVersionKind{}
 	var awaited []schema.GroupVersionKind // and with patience
 	for _, o := range objects {
 		id, action := o.ID(), actions[o.ID()]
-		if id.GroupKind() != crdKind || action != Created && action != Configured && action != Unchanged {
+		if id.GroupKind() != manifest.CRDKind || action != Created && action != Configured && action != Unchanged {
 			continue
 		}
-		defined[id] = definedKinds(o.Tree())
+		defined[id] = manifest.Defines(o.Tree())
 		if action != Unchanged || !s.inVain[id] {
 			awaited = append(awaited, defined[id]...)
 		}
@@ -40,7 +40,7 @@ func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, ou
 	if err != nil {
 		return known, fmt.Errorf("wait for the kinds of new CRDs: %w", err)
 	}
-	s.inVain = map[ID]bool{}
+	s.inVain = map[manifest.ID]bool{}
 	for id, kinds := range defined {
 		s.inVain[id] = !servesAll(known, kinds)
 	}
@@ -52,7 +52,7 @@ func (s *Set) awaitKinds(ctx context.Context, known *kinds, objects []Object, ou
 
 // awaitServed looks at discovery until the awaited kinds are served, or for
 // servedWait; once, if only others of all the kinds are not.
-func (c *Cluster) awaitServed(ctx context.Context, known *kinds, all, awaited []schema.GroupVersionKind) (*kinds, error) {
+func (c *Cluster) awaitServed(ctx context.Context, known *kube.Kinds, all, awaited []schema.GroupVersionKind) (*kube.Kinds, error) {
 	deadline := time.Now().Add(servedWait)
 	for looked := false; !servesAll(known, all); looked = true {
 		if looked && (servesAll(known, awaited) || time.Now().After(deadline)) {
@@ -70,27 +70,10 @@ func (c *Cluster) awaitServed(ctx context.Context, known *kinds, all, awaited []
 	return known, nil
 }
 
-// definedKinds returns the kinds that a CRD serves.
-func definedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	var defined []schema.GroupVersionKind
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if !ok || version["served"] != true {
-			continue
-		}
-		name, _, _ := unstructured.NestedString(version, "name")
-		defined = append(defined, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
-	}
-	return defined
-}
-
-// servesAll tells whether every kind is served.
-func servesAll(k *kinds, wanted []schema.GroupVersionKind) bool {
+// servesAll reports whether every kind is served.
+func servesAll(k *kube.Kinds, wanted []schema.GroupVersionKind) bool {
 	for _, gvk := range wanted {
-		if _, found := k.served[gvk]; !found {
+		if _, found := k.Served[gvk]; !found {
 			return false
 		}
 	}

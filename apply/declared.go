@@ -3,39 +3,28 @@ package apply
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
-
-// digest is a hash of content; zero stands for none.
-type digest [16]byte
-
-// digestOf hashes text.
-func digestOf(text []byte) digest {
-	sum := sha256.Sum256(text)
-	return digest(sum[:len(digest{})])
-}
-
-// String returns it in hexadecimal.
-func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 // declared is an object that a set declares, and what the set knows of the live one
 // from its own last write. The set's mutex guards it, but for busy.
 type declared struct {
-	object Object
-	before *manifest // what was declared and sent before that; nil once that is sent, too
+	object manifest.Object
+	before *manifest.Content // what was declared and sent before that; nil once that is sent, too
 
 	// sent is the content that the set has sent last, successfully, or has proof of
 	// having sent; zero if it knows of none. The answer named the uid and what we have
 	// applied since.
-	sent     digest
+	sent     manifest.Digest
 	uid      types.UID
-	entry    entry
+	entry    observed.Entry
 	proof    proof // of these three; zero for none
 	finished bool  // a Job that was seen Complete or Failed with this content
 
@@ -46,8 +35,8 @@ type declared struct {
 	stirred   bool
 	stirredBy []metav1.ManagedFieldsEntry
 
-	drift *drift // nil while the live object is as sent
-	fight fight
+	drift    *drift // nil while the live object is as sent
+	conflict conflict
 }
 
 // condition is how a live object stands to what was sent.
@@ -65,7 +54,7 @@ const (
 // condition judges the live object. It compares ownership, not values: another
 // writer that changes a field which we applied takes it out of our entry in
 // managedFields; status, defaults, and the fields of others do not touch it.
-func (s *Set) condition(d *declared, live member, there bool) condition {
+func (s *Set) condition(d *declared, live observed.Member, there bool) condition {
 	switch {
 	case !there:
 		return missing
@@ -81,9 +70,9 @@ func (s *Set) condition(d *declared, live member, there bool) condition {
 	return asSent
 }
 
-// ended notes that a live object is a Job that was sent and has run, and tells whether
+// ended notes that a live object is a Job that was sent and has run, and reports whether
 // that is news. The caller holds the set's mutex.
-func (d *declared) ended(live member, there bool) bool {
+func (d *declared) ended(live observed.Member, there bool) bool {
 	if d == nil || d.finished || !there || !live.Finished || live.UID != d.uid {
 		return false
 	}
@@ -93,7 +82,7 @@ func (d *declared) ended(live member, there bool) bool {
 
 // declare makes the objects those that the set declares from now on. What is known
 // of those that it declared before stays known; of the others the proofs of an
-// earlier process may tell. An object that is declared no more is not being written
+// earlier process may say it. An object that is declared no more is not being written
 // when this returns.
 func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	s.mu.Lock()
@@ -101,7 +90,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	if before == nil {
 		s.recall(plan.parent)
 	}
-	s.objects = make(map[ID]*declared, len(plan.objects))
+	s.objects = make(map[manifest.ID]*declared, len(plan.objects))
 	for _, o := range plan.objects {
 		id := o.ID()
 		d := before[id]
@@ -112,7 +101,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 			d = &declared{busy: make(chan struct{}, 1)}
 			s.prove(d, o, plan)
 		}
-		if was := d.object.manifest; was != nil && was.content == d.sent && was.content != o.content {
+		if was := d.object.Content; was != nil && was.Digest() == d.sent && was.Digest() != o.Digest() {
 			d.before = was
 		}
 		d.object = o
@@ -122,7 +111,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	s.rest(plan, before)
 	s.noteDying(plan)
 	s.proofs, s.ended = nil, nil
-	s.parked, s.waiting = len(plan.held) > 0, nil
+	s.pending, s.waiting = len(plan.held) > 0, nil
 	s.mu.Unlock()
 	if s.housedMeanwhile(plan) {
 		s.wake()
@@ -136,13 +125,13 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// rest keeps what is known of the objects that the plan parks. Nobody corrects them, and
+// rest keeps what is known of the objects that the plan holds back. No one corrects them, and
 // their health is nobody's concern. The caller holds mu.
-func (s *Set) rest(plan *Plan, before map[ID]*declared) {
-	resting := map[ID]*declared{}
+func (s *Set) rest(plan *Plan, before map[manifest.ID]*declared) {
+	resting := map[manifest.ID]*declared{}
 	for _, o := range plan.held {
 		if d := cmp.Or(before[o.ID], s.resting[o.ID]); d != nil {
-			d.drift = nil // events do not reach it, so that nobody would hear of its end
+			d.drift = nil // events do not reach it, so that its end would go unseen
 			resting[o.ID] = d
 		}
 	}
@@ -150,7 +139,7 @@ func (s *Set) rest(plan *Plan, before map[ID]*declared) {
 }
 
 // declares returns the identities of the objects that the set declares, in no order.
-func (s *Set) declares() []ID {
+func (s *Set) declares() []manifest.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.objects))
@@ -158,7 +147,7 @@ func (s *Set) declares() []ID {
 
 // declaration returns what the set knows of an object that it declares, nil if it
 // declares it no more.
-func (s *Set) declaration(id ID) *declared {
+func (s *Set) declaration(id manifest.ID) *declared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[id]
@@ -166,16 +155,16 @@ func (s *Set) declaration(id ID) *declared {
 
 // hadApplied returns what the set knows to have applied of the very object that it is
 // about to know anew.
-func (s *Set) hadApplied(id ID, uid types.UID) entry {
+func (s *Set) hadApplied(id manifest.ID, uid types.UID) observed.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.objects[id]; d != nil && d.uid == uid {
 		return d.entry
 	}
-	return entry{}
+	return observed.Entry{}
 }
 
-// begin waits until nobody writes the object, and keeps others from it.
+// begin waits until no one writes the object, and keeps others from it.
 func (d *declared) begin(ctx context.Context) error {
 	select {
 	case d.busy <- struct{}{}:
@@ -198,13 +187,13 @@ func (s *Set) end(d *declared) {
 }
 
 // wrote notes the answer to a successful write.
-func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
+func (s *Set) wrote(d *declared, o manifest.Object, live metav1.Object, m observed.Member) {
 	s.mu.Lock()
-	// An event may have told of a Job's end before this answer, which was given earlier.
-	ended := d.finished && d.uid == m.UID && d.sent == o.content
+	// An event may have shown a Job's end before this answer, which was given earlier.
+	ended := d.finished && d.uid == m.UID && d.sent == o.Digest()
 	s.recordAnswer(d.uid, m.UID)
-	d.sent, d.uid, d.entry, d.drift, d.before = o.content, m.UID, m.Entry, nil, nil
-	d.finished, d.proof = m.Finished || ended, newProof(m.ID, m.UID, o.content, m.Entry)
+	d.sent, d.uid, d.entry, d.drift, d.before = o.Digest(), m.UID, m.Entry, nil, nil
+	d.finished, d.proof = m.Finished || ended, newProof(m.ID, m.UID, o.Digest(), m.Entry)
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {
 		w.members.put(o.ID(), live)
@@ -213,7 +202,7 @@ func (s *Set) wrote(d *declared, o Object, live metav1.Object, m member) {
 
 // look returns what is known of a live object: what is seen of it now or, when the
 // cluster is not being watched, what the plan found.
-func (s *Set) look(plan *Plan, id ID) (live member, there bool) {
+func (s *Set) look(plan *Plan, id manifest.ID) (live observed.Member, there bool) {
 	if w := s.cluster.watched(); w != nil {
 		if live, there, known := w.members.find(id); known || there {
 			return live, there

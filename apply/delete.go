@@ -9,6 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -17,14 +20,14 @@ const deleteTries = 5
 
 // deleteInSteps deletes in the reverse order of applying. What would destroy
 // data is looked at when its turn comes, when all that may go has gone.
-func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []member, result *Result) error {
+func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []observed.Member, result *Result) error {
 	guard, err := s.newGuard(ctx, plan, candidates)
 	if err != nil {
 		return err
 	}
 	for _, members := range inReverse(candidates) {
 		deadline := time.Now().Add(goneWait) // one for the step, however many finalizers block
-		outcomes, err := inStep(ctx, s.cluster, members, func(ctx context.Context, m member) Outcome {
+		outcomes, err := inStep(ctx, s.cluster, members, func(ctx context.Context, m observed.Member) Outcome {
 			return s.deleteGuarded(ctx, guard, m, deadline)
 		})
 		result.Outcomes = append(result.Outcomes, outcomes...)
@@ -36,28 +39,28 @@ func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []member
 }
 
 // inReverse groups members by step, last step first.
-func inReverse(members []member) [][]member {
-	steps := make([][]member, stepCount)
+func inReverse(members []observed.Member) [][]observed.Member {
+	steps := make([][]observed.Member, manifest.StepCount)
 	for _, m := range members {
-		at := stepCount - 1 - stepOf(m.ID.GroupKind())
+		at := manifest.StepCount - 1 - manifest.StepOf(m.ID.GroupKind())
 		steps[at] = append(steps[at], m)
 	}
 	// Namespaces and CRDs share a step of applying. A CRD's objects hold up a
 	// Namespace they are in, not the other way round: CRDs first.
-	last := steps[stepCount-1]
-	var crds, namespaces []member
+	last := steps[manifest.StepCount-1]
+	var crds, namespaces []observed.Member
 	for _, m := range last {
-		if m.ID.GroupKind() == crdKind {
+		if m.ID.GroupKind() == manifest.CRDKind {
 			crds = append(crds, m)
 		} else {
 			namespaces = append(namespaces, m)
 		}
 	}
-	return append(steps[:stepCount-1], crds, namespaces)
+	return append(steps[:manifest.StepCount-1], crds, namespaces)
 }
 
 // deleteGuarded deletes one object unless that would destroy data unapproved.
-func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline time.Time) Outcome {
+func (s *Set) deleteGuarded(ctx context.Context, guard guard, m observed.Member, deadline time.Time) Outcome {
 	is, err := guard.check(ctx, m)
 	if err != nil {
 		return failed(Outcome{ID: m.ID}, fmt.Errorf("what it still holds could not be found out: %w", err))
@@ -70,36 +73,36 @@ func (s *Set) deleteGuarded(ctx context.Context, guard guard, m member, deadline
 
 // deleteObserved deletes the very object and version that it has just looked at, and
 // calls it pruned only when it is gone, for which it waits until the deadline. What a
-// watch or a list told of the object is why it is looked at, and never proof enough:
+// watch or a list said of the object is why it is looked at, and never proof enough:
 // the proof is the object itself, label and entry, and the preconditions hold the API
 // server to it. An object that changes meanwhile (a workload's status does all the
 // time) is looked at again, and needs the same proof again.
-func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m member, deadline time.Time) Outcome {
+func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m observed.Member, deadline time.Time) Outcome {
 	for range deleteTries {
-		live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+		live, err := s.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
-		case doesNotExist(err):
+		case kube.DoesNotExist(err):
 			return s.confirmGone(ctx, m)
-		case notServed(err):
+		case kube.NotServed(err):
 			return s.unserved(m)
 		case err != nil:
 			return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it before it is deleted: %w", err))
 		}
-		now := newMember(m.ID.GroupKind(), m.GVR, live)
-		if now.ID != m.ID || now.UID != m.UID || s.verdict(plan, now) != prune.Own || s.keeps(now) != "" {
-			return blocked(m, "somebody changed it meanwhile, so that it is not ours to delete any more")
+		now := observed.NewMember(m.ID.GroupKind(), m.GVR, live)
+		if now.ID != m.ID || now.UID != m.UID || s.verdict(plan, now) != prune.Own || s.neverDeleted(now) != "" {
+			return blocked(m, "a user changed it meanwhile, so that it is not ours to delete any more")
 		}
 		deleted, reason, err := s.deleteVersion(ctx, now)
 		switch {
 		case reason != "":
 			return blocked(m, reason)
-		case doesNotExist(err):
+		case kube.DoesNotExist(err):
 			return s.confirmGone(ctx, m)
-		case notServed(err):
+		case kube.NotServed(err):
 			return s.unserved(m)
 		case apierrors.IsConflict(err):
 		case err != nil:
-			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", s.explain(s.blameWebhook(ctx, plan, err), m.object(), m.GVR.Resource)))
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", kube.Explain(plan.webhooks.Blame(ctx, s.cluster.typed, err), m.GVR.Group, m.GVR.Resource, s.options.Tier)))
 		case deleted.Gone:
 			return Outcome{ID: m.ID, Action: Pruned}
 		default:
@@ -111,19 +114,19 @@ func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m member, deadline
 
 // unserved is the outcome of an object whose kind is not served at the moment: that
 // says nothing of the object.
-func (s *Set) unserved(m member) Outcome {
+func (s *Set) unserved(m observed.Member) Outcome {
 	s.cluster.distrustKinds()
 	return blocked(m, "its kind is not served at the moment; the next sync looks again")
 }
 
 // confirmGone asks once more for an object that is said not to be there: one wrong
 // answer shall not pass for a deletion.
-func (s *Set) confirmGone(ctx context.Context, m member) Outcome {
-	live, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+func (s *Set) confirmGone(ctx context.Context, m observed.Member) Outcome {
+	live, err := s.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 	switch {
-	case doesNotExist(err), err == nil && live.UID != m.UID:
+	case kube.DoesNotExist(err), err == nil && live.UID != m.UID:
 		return Outcome{ID: m.ID, Action: Pruned}
-	case notServed(err):
+	case kube.NotServed(err):
 		return s.unserved(m)
 	case err != nil:
 		return failed(Outcome{ID: m.ID}, fmt.Errorf("look whether the object is gone: %w", err))
@@ -133,12 +136,12 @@ func (s *Set) confirmGone(ctx context.Context, m member) Outcome {
 
 // deleteVersion deletes one version of one object, unless there is a reason against it
 // when its turn has come.
-func (s *Set) deleteVersion(ctx context.Context, m member) (deleted deletion, reason string, err error) {
+func (s *Set) deleteVersion(ctx context.Context, m observed.Member) (deleted kube.Deletion, reason string, err error) {
 	err = s.cluster.write(ctx, func() (err error) {
-		if reason = s.spares(ctx, m.ID); reason != "" {
+		if reason = s.postponed(ctx, m.ID); reason != "" {
 			return nil
 		}
-		deleted, err = s.client.delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
+		deleted, err = s.client.Delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
 		return err
 	})
 	return deleted, reason, err
@@ -146,7 +149,7 @@ func (s *Set) deleteVersion(ctx context.Context, m member) (deleted deletion, re
 
 // observeGone waits until a deletion that has begun ends, and remembers it if
 // that takes longer.
-func (s *Set) observeGone(ctx context.Context, m member, deadline time.Time) Outcome {
+func (s *Set) observeGone(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
 	s.remember(m)
 	if err := s.awaitGone(ctx, m, deadline); err != nil {
 		return blocked(m, err.Error())
@@ -158,14 +161,14 @@ func (s *Set) observeGone(ctx context.Context, m member, deadline time.Time) Out
 }
 
 // isDeleting reports whether the deletion of a member was begun and not yet observed to end.
-func (s *Set) isDeleting(m member) bool {
+func (s *Set) isDeleting(m observed.Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deleting[m.ID].UID == m.UID
 }
 
 // remember notes a deletion that was begun and not yet observed to end.
-func (s *Set) remember(m member) {
+func (s *Set) remember(m observed.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deleting[m.ID] = m
@@ -183,6 +186,6 @@ func (s *Set) goneSince(plan *Plan) []Outcome {
 		delete(s.deleting, id)
 		outcomes = append(outcomes, Outcome{ID: id, Action: Pruned})
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.ID.Compare(b.ID) })
 	return outcomes
 }

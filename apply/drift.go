@@ -8,17 +8,21 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // DriftPolicy is what to do about drift.
 type DriftPolicy int
 
 const (
-	// CorrectDrift puts an object back as soon as it drifts.
+	// CorrectDrift applies an object again as soon as it drifts.
 	CorrectDrift DriftPolicy = iota
-	// CorrectDriftLater puts it back at the next sync.
+	// CorrectDriftLater applies it at the next sync.
 	CorrectDriftLater
-	// ReportDrift only tells of it: it is put back when its content changes in git.
+	// ReportDrift only reports it: it is corrected when its content changes in git.
 	ReportDrift
 )
 
@@ -35,23 +39,23 @@ func ParseDriftPolicy(text string) (DriftPolicy, error) {
 	return 0, fmt.Errorf(`%q is none of "correct", "report" and "interval"`, text)
 }
 
-// Drift tells that an object is no longer as its set applied it, and what was
+// Drift reports that an object is no longer as its set applied it, and what was
 // done about it.
 type Drift struct {
 	Repo string
-	ID   ID
+	ID   manifest.ID
 	// What says in what way: "deleted", "changed", …
 	What string
 	// Managers are the field managers that hold the fields which we lost, as
-	// managedFields names them; empty if nobody does (a field was removed).
+	// managedFields names them; empty if no one does (a field was removed).
 	Managers []string
 	Fields   []string // the fields that we lost, such as .spec.replicas
 	// Corrected says that the object is as declared again.
 	Corrected bool
 	Err       error // why it could not be corrected
-	// Fight is set when the object drifts again and again: corrections back off.
-	Fight bool
-	Retry time.Duration // until the next correction, where one is to come
+	// Conflict is set when the object drifts again and again: corrections back off.
+	Conflict bool
+	Retry    time.Duration // until the next correction, where one is to come
 }
 
 // String words it for a person.
@@ -72,7 +76,7 @@ type drift struct {
 	managers []string
 	fields   []string
 	since    time.Time
-	live     entry // what was left of our entry
+	live     observed.Entry // what was left of our entry
 }
 
 // driftFields is how many lost fields a drift names.
@@ -97,19 +101,19 @@ func (c condition) String() string {
 	return fmt.Sprintf("condition(%d)", int(c))
 }
 
-// loss compares what we had applied with what is left of it, and tells which
+// loss compares what we had applied with what is left of it, and returns which
 // fields were lost, and to whom, judging by the managedFields of the event that
 // shows the loss: our own correction will erase the claims of others.
-func loss(c condition, had entry, live member, entries []metav1.ManagedFieldsEntry) *drift {
+func loss(c condition, had observed.Entry, live observed.Member, entries []metav1.ManagedFieldsEntry) *drift {
 	found := &drift{what: c.String(), since: time.Now(), live: live.Entry}
 	if c != changed && c != claimed {
 		return found
 	}
-	before, err := fieldsOf(had.Value())
+	before, err := observed.FieldsOf(had.Value())
 	if err != nil {
 		return found
 	}
-	now, err := fieldsOf(live.Entry.Value())
+	now, err := observed.FieldsOf(live.Entry.Value())
 	if err != nil {
 		return found
 	}
@@ -121,33 +125,33 @@ func loss(c condition, had entry, live member, entries []metav1.ManagedFieldsEnt
 	})
 	slices.Sort(found.fields)
 	for _, e := range entries {
-		if e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
+		if e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
 			continue
 		}
-		theirs, err := fieldsOf(e.FieldsV1.GetRawString())
+		theirs, err := observed.FieldsOf(e.FieldsV1.GetRawString())
 		if err == nil && !theirs.Intersection(lost).Empty() && !slices.Contains(found.managers, e.Manager) {
 			found.managers = append(found.managers, e.Manager)
 		}
-		if c == claimed && isClaimed([]metav1.ManagedFieldsEntry{e}) && !slices.Contains(found.managers, e.Manager) {
+		if c == claimed && observed.IsClaimed([]metav1.ManagedFieldsEntry{e}) && !slices.Contains(found.managers, e.Manager) {
 			found.managers = append(found.managers, e.Manager)
 		}
 	}
 	return found
 }
 
-// told makes a drift what observers hear.
-func (s *Set) told(id ID, d *drift) Drift {
+// driftOf makes a drift what observers receive.
+func (s *Set) driftOf(id manifest.ID, d *drift) Drift {
 	return Drift{Repo: s.options.Name, ID: id, What: d.what, Managers: d.managers, Fields: d.fields}
 }
 
-// observed hears of every change of a labelled object, nil if it is there no more,
+// observed receives every change of a labelled object, nil if it is there no more,
 // and has the set that declares it look at it.
-func (c *Cluster) observed(id ID, live metav1.Object) {
+func (c *Cluster) observed(id manifest.ID, live metav1.Object) {
 	var entries []metav1.ManagedFieldsEntry
 	if live != nil {
 		entries = live.GetManagedFields()
 	}
-	if name, claimed := c.claimant(id); claimed {
+	if name, claimed := c.claims.Holder(id); claimed {
 		c.mu.Lock()
 		set := c.sets[name]
 		c.mu.Unlock()
@@ -158,8 +162,8 @@ func (c *Cluster) observed(id ID, live metav1.Object) {
 }
 
 // consider looks at an object of which an event came in, and has its drift put
-// back or told, as the set's policy has it.
-func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
+// or reported, as the set's policy has it.
+func (s *Set) consider(id manifest.ID, entries []metav1.ManagedFieldsEntry) {
 	w := s.cluster.watched()
 	if w == nil {
 		return
@@ -177,7 +181,7 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	if d.ended(live, there) { // whatever else is the matter: it may be gone when it is looked at again
 		s.wake() // so that it is recorded
 	}
-	if d == nil || d.sent == (digest{}) || !s.corrects() {
+	if d == nil || d.sent == (manifest.Digest{}) || !s.corrects() {
 		return // the next sync writes it
 	}
 	if len(d.busy) > 0 {
@@ -186,7 +190,7 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	}
 	is := s.condition(d, live, there)
 	switch {
-	case is == asSent, there && live.suspended(d.object.steering):
+	case is == asSent, there && live.Stopped(d.object.Annotations()):
 		d.drift = nil // a suspension that ends is an event, which is looked at anew
 		return
 	case is == terminating, is == missing && d.finished:
@@ -200,12 +204,12 @@ func (s *Set) consider(id ID, entries []metav1.ManagedFieldsEntry) {
 	case CorrectDrift:
 		w.corrector.add(s, id, 0)
 	case ReportDrift:
-		s.tell(s.told(id, d.drift))
+		s.report(s.driftOf(id, d.drift))
 	}
 }
 
-// tell passes a drift on to whoever observes the set.
-func (s *Set) tell(d Drift) {
+// report passes a drift on to what observes the set.
+func (s *Set) report(d Drift) {
 	if s.options.OnDrift != nil {
 		s.options.OnDrift(d)
 	}

@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -16,13 +19,13 @@ import (
 // it says.
 func (c *Cluster) Unreachable(ctx context.Context) error {
 	err := c.typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
-	if unreachable(err) {
+	if kube.Unreachable(err) {
 		return err
 	}
 	return nil
 }
 
-// DryRun tells what Apply would do, and does none of it: every object is sent as
+// DryRun reports what Apply would do, and does none of it: every object is sent as
 // a server-side dry run, what left git goes through the same proofs, and no
 // parent, RoleBinding or Lease is written. What depends on something that is
 // itself still to come cannot be verified, and is marked so.
@@ -43,7 +46,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 	if err := r.findUnbound(ctx); err != nil {
 		return result, err
 	}
-	for _, objects := range inSteps(plan.objects) {
+	for _, objects := range manifest.InSteps(plan.objects) {
 		outcomes, err := inStep(ctx, s.cluster, objects, r.object)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {
@@ -76,12 +79,12 @@ type rehearsal struct {
 // findUnbound notes where an application repo has no rights yet, since the
 // RoleBinding that gives them would only now be created.
 func (r *rehearsal) findUnbound(ctx context.Context) error {
-	if r.set.options.Tier != Application {
+	if r.set.options.Tier != manifest.Application {
 		return nil
 	}
-	present, err := r.set.cluster.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName})
+	present, err := r.set.cluster.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName})
 	if err != nil {
-		return fmt.Errorf("list RoleBindings %s: %w", BindingName, err)
+		return fmt.Errorf("list RoleBindings %s: %w", manifest.BindingName, err)
 	}
 	r.unbound = map[string]bool{}
 	for ns := range r.plan.live.labels {
@@ -96,18 +99,18 @@ func (r *rehearsal) findUnbound(ctx context.Context) error {
 }
 
 // object rehearses one object.
-func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
+func (r *rehearsal) object(ctx context.Context, o manifest.Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
 	if err := r.set.ownership(ctx, r.plan, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
-	served, found := r.plan.kinds.served[o.GroupVersionKind()]
+	served, found := r.plan.kinds.Served[o.GroupVersionKind()]
 	if reason := r.unverifiable(o, found); reason != "" {
 		outcome.Action, outcome.Unverified, outcome.Reason = Created, true, reason
-		outcome.Diff = Diff(nil, o.Tree())
+		outcome.Diff = manifest.Diff(nil, o.Tree())
 		return outcome
 	}
-	live, err := r.set.client.get(ctx, served.GVR, o.ID().Namespace, o.ID().Name)
+	live, err := r.set.client.Get(ctx, served.GVR, o.ID().Namespace, o.ID().Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return failed(outcome, r.set.judge(o, served, err))
 	}
@@ -118,7 +121,7 @@ func (r *rehearsal) object(ctx context.Context, o Object) Outcome {
 }
 
 // unverifiable returns why the API server cannot be asked about an object yet.
-func (r *rehearsal) unverifiable(o Object, served bool) string {
+func (r *rehearsal) unverifiable(o manifest.Object, served bool) string {
 	ns := o.ID().Namespace
 	switch {
 	case !served:
@@ -126,23 +129,23 @@ func (r *rehearsal) unverifiable(o Object, served bool) string {
 	case ns != "" && !r.plan.live.exists(ns):
 		return fmt.Sprintf("Namespace %s is still to come", ns)
 	case r.unbound[ns]:
-		return fmt.Sprintf("RoleBinding %s in Namespace %s is still to come", BindingName, ns)
+		return fmt.Sprintf("RoleBinding %s in Namespace %s is still to come", manifest.BindingName, ns)
 	}
 	return ""
 }
 
-// compare sends the dry run and tells what it would change.
-func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedKind, o Object, live *unstructured.Unstructured) Outcome {
-	if live != nil && newMember(o.ID().GroupKind(), served.GVR, live).suspended(o.steering) {
-		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
+// compare sends the dry run and reports what it would change.
+func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served kube.ServedKind, o manifest.Object, live *unstructured.Unstructured) Outcome {
+	if live != nil && observed.NewMember(o.ID().GroupKind(), served.GVR, live).Stopped(o.Annotations()) {
+		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+manifest.SuspendAnnotation
 		return outcome
 	}
 	declared := o.Tree()
-	next, warnings, err := r.set.client.rehearse(ctx, served.GVR, withLabel(o, r.set.id))
-	err = withoutSecrets(declared, err)
+	next, warnings, err := r.set.client.DryRun(ctx, served.GVR, withLabel(o, r.set.id))
+	err = kube.WithoutSecrets(declared, err)
 	outcome.Warnings = warnings
-	if fields := immutableFields(err); len(fields) > 0 && o.steering[recreateAnnotation] == "true" {
-		outcome.Action, outcome.Diff = Configured, Diff(live, declared)
+	if fields := kube.ImmutableFields(err); len(fields) > 0 && o.Annotations()[manifest.RecreateAnnotation] == "true" {
+		outcome.Action, outcome.Diff = Configured, manifest.Diff(live, declared)
 		outcome.Reason = "would be recreated, because immutable: " + strings.Join(fields, ", ")
 		return outcome
 	}
@@ -150,13 +153,13 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served servedK
 	case err != nil:
 		return failed(outcome, r.set.judge(o, served, err))
 	case live == nil:
-		outcome.Action, outcome.Diff = Created, Diff(nil, declared)
+		outcome.Action, outcome.Diff = Created, manifest.Diff(nil, declared)
 		return outcome
 	}
-	if managers := clientSideManagers(live.GetManagedFields()); len(managers) > 0 {
+	if managers := observed.ClientSideManagers(live.GetManagedFields()); len(managers) > 0 {
 		outcome.Reason = fmt.Sprintf("would be adopted from client-side apply (%s): fields that only it declared go too", strings.Join(managers, ", "))
 	}
-	if outcome.Diff = Diff(live, next); outcome.Diff == "" && outcome.Reason == "" {
+	if outcome.Diff = manifest.Diff(live, next); outcome.Diff == "" && outcome.Reason == "" {
 		outcome.Action = Unchanged
 		return outcome
 	}

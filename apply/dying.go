@@ -11,10 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
-// What git declares may be being deleted by somebody else, and a finalizer may keep it for
-// ever. It can be created again only when it is gone, so it is parked, and nothing else is
+// What git declares may be being deleted by another writer, and a finalizer may keep it for
+// ever. It can be created again only when it is gone, so it is pending, and nothing else is
 // held up:
 //
 //   - A Namespace, and what is to live in it, without any wait: deleting one takes seconds
@@ -22,10 +25,10 @@ import (
 //   - Any other object after goneSoon, of which there is one for a whole sync, however many
 //     objects are being deleted: most are gone within that, and are created again at once.
 //
-// Whoever sees it gone has the set synced. A process that watches nothing is told of
+// Whoever sees it gone has the set synced. A process that watches nothing receives
 // nothing: the next plan of the set waits, when all else has been synced.
 
-// goneSoon is how long one sync waits in all for objects that somebody else is deleting. A
+// goneSoon is how long one sync waits in all for objects that another writer is deleting. A
 // Deployment in the foreground takes a second or two.
 const goneSoon = 3 * time.Second
 
@@ -45,21 +48,12 @@ func (e *stillThereError) Error() string {
 	return "the object is being deleted" + pendingReason(e.finalizers)
 }
 
-// home returns the Namespace on which it depends whether an object can be written: that
-// in which it is or, of a Namespace, itself; "" for none.
-func (id ID) home() string {
-	if id.GroupKind() == namespaceKind {
-		return id.Name
-	}
-	return id.Namespace
-}
-
 // dyingHomes returns the Namespaces that are being deleted and that objects are declared in
 // or as.
-func dyingHomes(objects []Object, live liveNamespaces) map[string]bool {
+func dyingHomes(objects []manifest.Object, live liveNamespaces) map[string]bool {
 	homes := map[string]bool{}
 	for _, o := range objects {
-		if home := o.ID().home(); live.terminating[home] {
+		if home := o.ID().Home(); live.terminating[home] {
 			homes[home] = true
 		}
 	}
@@ -67,7 +61,7 @@ func dyingHomes(objects []Object, live liveNamespaces) map[string]bool {
 }
 
 // whatKeeps says of Namespaces that are being deleted what keeps each, as the API server
-// tells it. What cannot be found out is left out: that it is being deleted is known.
+// says it. What cannot be found out is left out: that it is being deleted is known.
 func (c *Cluster) whatKeeps(ctx context.Context, namespaces map[string]bool) map[string]string {
 	keeps := map[string]string{}
 	for name := range namespaces {
@@ -110,8 +104,8 @@ func whatRemains(live *corev1.Namespace) string {
 
 // waitsForHome says why an object waits for its Namespace, "" if it need not: the Namespace
 // is there or, if it is declared, can be created.
-func waitsForHome(id ID, declared bool, live liveNamespaces, keeps map[string]string) string {
-	home := id.home()
+func waitsForHome(id manifest.ID, declared bool, live liveNamespaces, keeps map[string]string) string {
+	home := id.Home()
 	if home == "" || live.exists(home) || declared && !live.terminating[home] {
 		return ""
 	}
@@ -119,7 +113,7 @@ func waitsForHome(id ID, declared bool, live liveNamespaces, keeps map[string]st
 		return fmt.Sprintf("waits for Namespace %s, which does not exist", home)
 	}
 	reason := fmt.Sprintf("waits for Namespace %s, which is being deleted", home)
-	if id.GroupKind() == namespaceKind {
+	if id.GroupKind() == manifest.NamespaceKind {
 		reason = "waits to be created again: the Namespace is being deleted"
 	}
 	if keeps[home] != "" {
@@ -131,37 +125,37 @@ func waitsForHome(id ID, declared bool, live liveNamespaces, keeps map[string]st
 // noteDying notes, when a set says what it declares, the Namespaces that the plan found
 // being deleted. The caller holds mu.
 func (s *Set) noteDying(plan *Plan) {
-	s.homes, s.dying = map[string]bool{}, map[ID]member{}
+	s.homes, s.dying = map[string]bool{}, map[manifest.ID]observed.Member{}
 	for id := range plan.declared {
-		if home := id.home(); home != "" {
+		if home := id.Home(); home != "" {
 			s.homes[home] = true
 		}
 	}
 	for _, o := range plan.held {
-		if home := o.ID.home(); plan.live.terminating[home] {
-			id := ID{Kind: namespaceKind.Kind, Name: home}
-			s.dying[id] = member{ID: id}
+		if home := o.ID.Home(); plan.live.terminating[home] {
+			id := manifest.ID{Kind: manifest.NamespaceKind.Kind, Name: home}
+			s.dying[id] = observed.Member{ID: id}
 		}
 	}
 }
 
-// parkDying parks an object that is being deleted, and was not gone in time.
-func (s *Set) parkDying(outcome Outcome, m member, still *stillThereError) Outcome {
+// pendDying holds back an object that is being deleted, and was not gone in time.
+func (s *Set) pendDying(outcome Outcome, m observed.Member, still *stillThereError) Outcome {
 	s.mu.Lock()
 	s.dying[m.ID] = m
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {
-		// Whoever saw it gone before it was noted has woken nobody.
+		// Whoever saw it gone before it was noted has woken no one.
 		if live, there, known := w.members.find(m.ID); known && s.died(m.ID, live, there) {
 			s.wake()
 		}
 	}
-	return s.park(outcome, "waits to be created again: "+still.Error())
+	return s.pend(outcome, "waits to be created again: "+still.Error())
 }
 
-// died tells whether an object that was being deleted when its turn came is not any more,
+// died reports whether an object that was being deleted when its turn came is not any more,
 // once.
-func (s *Set) died(id ID, live member, there bool) bool {
+func (s *Set) died(id manifest.ID, live observed.Member, there bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, dying := s.dying[id]
@@ -173,7 +167,7 @@ func (s *Set) died(id ID, live member, there bool) bool {
 }
 
 // awaitDying waits until what the last sync found being deleted is gone, for as long as a
-// person would; the plan tells what is still there.
+// person would; the plan reports what is still there.
 func (s *Set) awaitDying(ctx context.Context) error {
 	s.mu.Lock()
 	dying := s.dying
@@ -190,8 +184,8 @@ func (s *Set) awaitDying(ctx context.Context) error {
 }
 
 // awaitAnyGone is awaitGone for a Namespace, too, which a set may have no right to read.
-func (s *Set) awaitAnyGone(ctx context.Context, m member, deadline time.Time) error {
-	if m.ID.GroupKind() != namespaceKind {
+func (s *Set) awaitAnyGone(ctx context.Context, m observed.Member, deadline time.Time) error {
+	if m.ID.GroupKind() != manifest.NamespaceKind {
 		return s.awaitGone(ctx, m, deadline)
 	}
 	for {
@@ -219,7 +213,7 @@ func (c *Cluster) wakeIn(namespace string) {
 	}
 }
 
-// livesIn tells whether the set declares a Namespace, or objects in it.
+// livesIn reports whether the set declares a Namespace, or objects in it.
 func (s *Set) livesIn(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

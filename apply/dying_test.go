@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 func TestWaitsForHome(t *testing.T) {
@@ -14,14 +17,16 @@ func TestWaitsForHome(t *testing.T) {
 		terminating: map[string]bool{"dying": true, "stuck": true},
 	}
 	keeps := map[string]string{"stuck": "example.com/hold in 1 resource instances"}
-	namespace := func(name string) ID { return ID{Kind: "Namespace", Name: name} }
-	in := func(namespace string) ID { return ID{Kind: "ConfigMap", Namespace: namespace, Name: "a"} }
+	namespace := func(name string) manifest.ID { return manifest.ID{Kind: "Namespace", Name: name} }
+	in := func(namespace string) manifest.ID {
+		return manifest.ID{Kind: "ConfigMap", Namespace: namespace, Name: "a"}
+	}
 	tests := map[string]struct {
-		id       ID
+		id       manifest.ID
 		declared bool // the Namespace
 		want     string
 	}{
-		"cluster-scoped":                   {ID{Kind: "Node", Name: "dying"}, false, ""},
+		"cluster-scoped":                   {manifest.ID{Kind: "Node", Name: "dying"}, false, ""},
 		"in a Namespace":                   {in("there"), false, ""},
 		"in a declared Namespace":          {in("there"), true, ""},
 		"a Namespace":                      {namespace("there"), true, ""},
@@ -33,7 +38,7 @@ func TestWaitsForHome(t *testing.T) {
 		"in a stuck Namespace":             {in("stuck"), true, "waits for Namespace stuck, which is being deleted: example.com/hold in 1 resource instances"},
 		"a dying Namespace":                {namespace("dying"), true, "waits to be created again: the Namespace is being deleted"},
 		"a stuck Namespace":                {namespace("stuck"), true, "waits to be created again: the Namespace is being deleted: example.com/hold in 1 resource instances"},
-		"another group's kind of the name": {ID{Group: "example.com", Kind: "Namespace", Name: "dying"}, false, ""},
+		"another group's kind of the name": {manifest.ID{Group: "example.com", Kind: "Namespace", Name: "dying"}, false, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,8 +69,8 @@ func TestWhatRemains(t *testing.T) {
 			condition(corev1.NamespaceContentRemaining, corev1.ConditionTrue, "Some resources are remaining: configmaps. has 1 resource instances"),
 			condition(corev1.NamespaceFinalizersRemaining, corev1.ConditionTrue, "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"),
 		}}}, "Some resources are remaining: configmaps. has 1 resource instances; Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"},
-		"its own finalizers":    {corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"example.com/hold"}}}, "it waits for its own finalizers: example.com/hold"},
-		"somebody's conditions": {corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{condition("Paid", corev1.ConditionTrue, "until June")}}}, ""},
+		"its own finalizers":  {corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"example.com/hold"}}}, "it waits for its own finalizers: example.com/hold"},
+		"a user's conditions": {corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{condition("Paid", corev1.ConditionTrue, "until June")}}}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,22 +89,22 @@ func TestDied(t *testing.T) {
 	id := nameOf("held")
 	tests := map[string]struct {
 		noted bool
-		live  member
+		live  observed.Member
 		there bool
 		want  bool
 	}{
-		"gone":                      {true, member{}, false, true},
-		"still being deleted":       {true, member{Terminating: true}, true, false},
-		"there again":               {true, member{}, true, true},
-		"gone, and nobody asked":    {false, member{}, false, false},
-		"changed, and nobody asked": {false, member{}, true, false},
+		"gone":                      {true, observed.Member{}, false, true},
+		"still being deleted":       {true, observed.Member{Terminating: true}, true, false},
+		"there again":               {true, observed.Member{}, true, true},
+		"gone, and no one asked":    {false, observed.Member{}, false, false},
+		"changed, and no one asked": {false, observed.Member{}, true, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &Set{dying: map[ID]member{}}
+			s := &Set{dying: map[manifest.ID]observed.Member{}}
 			if test.noted {
-				s.dying[id] = member{ID: id}
+				s.dying[id] = observed.Member{ID: id}
 			}
 			if got := s.died(id, test.live, test.there); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
@@ -111,24 +116,24 @@ func TestDied(t *testing.T) {
 	}
 }
 
-// TestResting has what is known of an object outlast a time in which it is parked: a Job
+// TestResting has what is known of an object outlast a time in which it is pending: a Job
 // that has run must not run again because its Namespace came back.
 func TestResting(t *testing.T) {
 	t.Parallel()
 	o := objectsOf(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once, namespace: garden}\n")[0]
-	s := &Set{cluster: &Cluster{}, objects: map[ID]*declared{}}
-	plan := func(objects []Object, held ...Outcome) *Plan {
-		return &Plan{objects: objects, held: held, declared: map[ID]bool{o.ID(): true}, live: liveNamespaces{terminating: map[string]bool{"garden": true}}}
+	s := &Set{cluster: &Cluster{}, objects: map[manifest.ID]*declared{}}
+	plan := func(objects []manifest.Object, held ...Outcome) *Plan {
+		return &Plan{objects: objects, held: held, declared: map[manifest.ID]bool{o.ID(): true}, live: liveNamespaces{terminating: map[string]bool{"garden": true}}}
 	}
 	steps := []struct {
 		name           string
 		plan           *Plan
 		known, resting bool
 	}{
-		{"declared", plan([]Object{o}), true, false},
-		{"parked", plan(nil, Outcome{ID: o.ID(), Action: Parked}), false, true},
-		{"parked still", plan(nil, Outcome{ID: o.ID(), Action: Parked}), false, true},
-		{"declared again", plan([]Object{o}), true, false},
+		{"declared", plan([]manifest.Object{o}), true, false},
+		{"pending", plan(nil, Outcome{ID: o.ID(), Action: Pending}), false, true},
+		{"pending still", plan(nil, Outcome{ID: o.ID(), Action: Pending}), false, true},
+		{"declared again", plan([]manifest.Object{o}), true, false},
 		{"declared no more", &Plan{}, false, false},
 	}
 	for i, step := range steps {
@@ -136,7 +141,7 @@ func TestResting(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := s.objects[o.ID()]; d != nil && i == 0 {
-			d.sent, d.finished = o.content, true
+			d.sent, d.finished = o.Digest(), true
 		}
 		known, resting := s.objects[o.ID()], s.resting[o.ID()]
 		if (known != nil) != step.known || (resting != nil) != step.resting {

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -28,7 +31,7 @@ const unservedWait = 5 * time.Second
 type guard struct {
 	set   *Set
 	plan  *Plan
-	kinds *kinds // no older than the prune: a kind it lacks would be overlooked
+	kinds *kube.Kinds // no older than the prune: a kind it lacks would be overlooked
 	// recreates says that the object is declared, and is to be created again at once.
 	recreates bool
 	// going are objects that count as gone although they are still there: what a
@@ -38,9 +41,9 @@ type guard struct {
 
 // newGuard takes a fresh look at what the API server serves if what leaves can
 // hold objects of kinds that no manifest of ours names.
-func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []member) (guard, error) {
+func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []observed.Member) (guard, error) {
 	g := guard{set: s, plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
-	if !slices.ContainsFunc(candidates, func(m member) bool { return stepOf(m.ID.GroupKind()) == stepFoundations }) {
+	if !slices.ContainsFunc(candidates, func(m observed.Member) bool { return manifest.StepOf(m.ID.GroupKind()) == manifest.StepFoundations }) {
 		return g, nil
 	}
 	var err error
@@ -58,7 +61,7 @@ type dataRisk struct {
 }
 
 // outcome is that of an object that may not be deleted.
-func (r dataRisk) outcome(m member) Outcome {
+func (r dataRisk) outcome(m observed.Member) Outcome {
 	if r.approvable {
 		return needsApproval(m, r.reason)
 	}
@@ -66,9 +69,9 @@ func (r dataRisk) outcome(m member) Outcome {
 }
 
 // check decides whether an object may be deleted as far as data is concerned.
-func (g guard) check(ctx context.Context, m member) (dataRisk, error) {
+func (g guard) check(ctx context.Context, m observed.Member) (dataRisk, error) {
 	gk := m.ID.GroupKind()
-	if g.approved(m) && gk != namespaceKind {
+	if g.approved(m) && gk != manifest.NamespaceKind {
 		return dataRisk{}, nil
 	}
 	switch {
@@ -76,9 +79,9 @@ func (g guard) check(ctx context.Context, m member) (dataRisk, error) {
 		return g.waits(m, fmt.Sprintf("deleting a %s can destroy its data", m.ID.Kind)), nil
 	case gk == statefulSetKind:
 		return g.checkStatefulSet(ctx, m)
-	case gk == crdKind:
+	case gk == manifest.CRDKind:
 		return g.checkCRD(ctx, m)
-	case gk == namespaceKind:
+	case gk == manifest.NamespaceKind:
 		return g.checkNamespace(ctx, m)
 	}
 	return dataRisk{}, nil
@@ -104,15 +107,15 @@ var (
 
 // approved reports whether a person has approved the deletion of an object. For one that
 // is declared, the trailer of the commit that changes it is an approval, too.
-func (g guard) approved(m member) bool {
+func (g guard) approved(m observed.Member) bool {
 	return g.plan.allows(m) || g.recreates && g.plan.consent.counts()
 }
 
 // waits adds to a reason what releases it.
-func (g guard) waits(m member, reason string) dataRisk {
-	revision := g.plan.Revision.Revision
+func (g guard) waits(m observed.Member, reason string) dataRisk {
+	revision := g.plan.Revision.ID
 	text := fmt.Sprintf("%s; waits for approval of revision %s", reason, revision)
-	for _, objection := range g.plan.consent.objections(revision, asObjects([]member{m})) {
+	for _, objection := range g.plan.consent.objections(revision, asObjects([]observed.Member{m})) {
 		text += "; " + objection
 	}
 	return dataRisk{reason: text + "; " + g.set.howToApprove(revision, m.ID.String()), approvable: true}
@@ -121,36 +124,36 @@ func (g guard) waits(m member, reason string) dataRisk {
 // checkStatefulSet holds a StatefulSet that takes its claims along: with
 // persistentVolumeClaimRetentionPolicy.whenDeleted: Delete (KEP-1847) they are deleted
 // with it, and the data in them.
-func (g guard) checkStatefulSet(ctx context.Context, m member) (dataRisk, error) {
-	live, err := g.set.client.get(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+func (g guard) checkStatefulSet(ctx context.Context, m observed.Member) (dataRisk, error) {
+	live, err := g.set.client.Get(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 	switch {
-	case doesNotExist(err):
+	case kube.DoesNotExist(err):
 		return dataRisk{}, nil // which is looked at again when it is deleted
 	case err != nil:
 		return dataRisk{}, fmt.Errorf("read the StatefulSet: %w", err)
 	}
-	policy, _ := mapAt(live.Object, "spec", "persistentVolumeClaimRetentionPolicy")["whenDeleted"].(string)
-	if policy != "Delete" || len(mapsAt(live.Object, "spec", "volumeClaimTemplates")) == 0 {
+	policy, _ := manifest.MapAt(live.Object, "spec", "persistentVolumeClaimRetentionPolicy")["whenDeleted"].(string)
+	if policy != "Delete" || len(manifest.MapsAt(live.Object, "spec", "volumeClaimTemplates")) == 0 {
 		return dataRisk{}, nil
 	}
 	return g.waits(m, "its PersistentVolumeClaims, and the data in them, are deleted with it (persistentVolumeClaimRetentionPolicy.whenDeleted: Delete)"), nil
 }
 
 // checkCRD holds a CRD whose objects are still there: they would all go with it.
-func (g guard) checkCRD(ctx context.Context, m member) (dataRisk, error) {
-	crd, err := g.set.cluster.own.get(ctx, m.GVR, "", m.ID.Name)
+func (g guard) checkCRD(ctx context.Context, m observed.Member) (dataRisk, error) {
+	crd, err := g.set.cluster.own.Get(ctx, m.GVR, "", m.ID.Name)
 	if err != nil {
 		return dataRisk{}, fmt.Errorf("read the CRD: %w", err)
 	}
-	for _, gvk := range definedKinds(crd) {
-		served, found := g.kinds.served[gvk]
+	for _, gvk := range manifest.Defines(crd) {
+		served, found := g.kinds.Served[gvk]
 		if !found {
 			continue
 		}
 		var in []string
-		err := g.set.cluster.own.listMetadata(ctx, served.GVR, "", "", func(meta *metav1.PartialObjectMetadata) {
+		err := g.set.cluster.own.ListMetadata(ctx, served.GVR, "", "", func(meta *metav1.PartialObjectMetadata) {
 			if !g.going[meta.UID] {
-				in = append(in, newMember(gvk.GroupKind(), served.GVR, meta).ID.String())
+				in = append(in, observed.NewMember(gvk.GroupKind(), served.GVR, meta).ID.String())
 			}
 		})
 		if err != nil {
@@ -167,13 +170,13 @@ func (g guard) checkCRD(ctx context.Context, m member) (dataRisk, error) {
 // checkNamespace holds a Namespace that has anything in it which does not go in
 // the same sync. It asks for every kind that can be listed and deleted; a kind
 // that cannot be looked at counts as one that has objects.
-func (g guard) checkNamespace(ctx context.Context, m member) (dataRisk, error) {
-	if err := g.kinds.allUnreachable(); err != nil {
+func (g guard) checkNamespace(ctx context.Context, m observed.Member) (dataRisk, error) {
+	if err := g.kinds.AllUnreachable(); err != nil {
 		return dataRisk{reason: fmt.Sprintf("what it still holds could not be found out: %v", err)}, nil
 	}
 	var all []prune.Content
-	for gk, gvk := range g.kinds.preferred {
-		served := g.kinds.served[gvk]
+	for gk, gvk := range g.kinds.Preferred {
+		served := g.kinds.Served[gvk]
 		if !served.Namespaced || !served.Listable {
 			continue
 		}
@@ -182,7 +185,7 @@ func (g guard) checkNamespace(ctx context.Context, m member) (dataRisk, error) {
 			return dataRisk{}, err
 		}
 		for i := range held {
-			all = append(all, g.content(newMember(gk, served.GVR, &held[i]), &held[i]))
+			all = append(all, g.content(observed.NewMember(gk, served.GVR, &held[i]), &held[i]))
 		}
 	}
 	own, foreign := prune.Contents(all)
@@ -196,7 +199,7 @@ func (g guard) checkNamespace(ctx context.Context, m member) (dataRisk, error) {
 }
 
 // content is what the decision over a Namespace needs of an object in it.
-func (g guard) content(m member, live metav1.Object) prune.Content {
+func (g guard) content(m observed.Member, live metav1.Object) prune.Content {
 	c := prune.Content{
 		UID: m.UID, Name: m.ID.String(), Claim: m.ID.GroupKind() == claimKind,
 		Own:   m.Set == g.set.id && m.Applied && g.set.isRecorded(m),
@@ -205,7 +208,7 @@ func (g guard) content(m member, live metav1.Object) prune.Content {
 	}
 	for _, owner := range live.GetOwnerReferences() {
 		gvk := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
-		served, known := g.kinds.lookup(gvk.GroupKind())
+		served, known := g.kinds.Lookup(gvk.GroupKind())
 		c.Owners = append(c.Owners, prune.Owner{UID: owner.UID, Inside: known && served.Namespaced && served.Listable})
 	}
 	return c
@@ -214,10 +217,10 @@ func (g guard) content(m member, live metav1.Object) prune.Content {
 // holds lists the objects of one kind in a Namespace. A kind that is not there has none
 // if discovery agrees, which takes it a moment: its CRD went with this very prune, say,
 // and every object with it. A group that cannot be discovered may still have it.
-func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served servedKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
+func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served kube.ServedKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
 	for deadline := time.Now().Add(unservedWait); ; {
 		var held []metav1.PartialObjectMetadata
-		err := g.set.cluster.own.listMetadata(ctx, served.GVR, namespace, "", func(meta *metav1.PartialObjectMetadata) {
+		err := g.set.cluster.own.ListMetadata(ctx, served.GVR, namespace, "", func(meta *metav1.PartialObjectMetadata) {
 			held = append(held, metav1.PartialObjectMetadata{ObjectMeta: meta.ObjectMeta})
 		})
 		if !apierrors.IsNotFound(err) {
@@ -227,7 +230,7 @@ func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served se
 		if failure != nil {
 			return nil, failure
 		}
-		if _, still := fresh.served[gvk]; !still && len(fresh.unreachable) == 0 {
+		if _, still := fresh.Served[gvk]; !still && len(fresh.Unreachable) == 0 {
 			return nil, nil
 		}
 		if time.Now().After(deadline) || pause(ctx) != nil {
@@ -236,9 +239,9 @@ func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served se
 	}
 }
 
-// comesWithNamespace tells whether an object is there without anybody having
+// comesWithNamespace reports whether an object is there without anyone having
 // made it: what controllers put into every Namespace, and our own RoleBinding.
-func comesWithNamespace(m member, live metav1.Object) bool {
+func comesWithNamespace(m observed.Member, live metav1.Object) bool {
 	switch m.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 		schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:
@@ -248,7 +251,7 @@ func comesWithNamespace(m member, live metav1.Object) bool {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		return m.ID.Name == "default"
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:
-		return m.ID.Name == BindingName && live.GetLabels()[bindingWriterLabel] != ""
+		return m.ID.Name == manifest.BindingName && live.GetLabels()[bindingWriterLabel] != ""
 	}
 	return false
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // othersPatience is how long a prune waits for the other repos to be read.
@@ -14,17 +17,13 @@ const othersPatience = 5 * time.Second
 
 // An object that leaves one repo may be on its way to another: a commit here takes it
 // out, a commit there puts it in, in either order. So nothing is deleted before
-// every other repo has been polled and loaded since it was found to leave; what
+// every other repo has been polled and read since it was found to leave; what
 // another declares by then is that one's, label and all.
 
-// loadedAt notes that a repo's manifests were read and checked, from a poll that
-// began then, and that its claims are those of that poll.
-func (c *Cluster) loadedAt(repo string, polled time.Time) {
-	c.mu.Lock()
-	c.loaded[repo] = polled
-	close(c.loading)
-	c.loading = make(chan struct{})
-	c.mu.Unlock()
+// readAt notes that a repo's manifests were read and checked, from a poll that began then,
+// and that its claims are those of that poll.
+func (c *Cluster) readAt(repo string, polled time.Time) {
+	c.claims.Read(repo, polled)
 	for _, s := range c.allSets() {
 		if s.waitsFor(repo) {
 			s.wake()
@@ -32,21 +31,16 @@ func (c *Cluster) loadedAt(repo string, polled time.Time) {
 	}
 }
 
-// notLoadedSince returns the other repos that were not polled and loaded since, and
-// a channel that is closed when one is.
-func (c *Cluster) notLoadedSince(repo string, since time.Time) ([]string, <-chan struct{}) {
+// unreadSince returns the other repos that were not polled and read since, and a channel
+// that is closed when one is.
+func (c *Cluster) unreadSince(repo string, since time.Time) ([]string, <-chan struct{}) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	others := c.others(repo)
 	if c.seen == nil {
 		since = time.Time{} // each repo has one turn: to have had it is enough
 	}
-	var missing []string
-	for _, other := range c.others(repo) {
-		if !c.loaded[other].After(since) {
-			missing = append(missing, other)
-		}
-	}
-	return missing, c.loading
+	c.mu.Unlock()
+	return c.claims.Unread(others, since)
 }
 
 // others returns the other repos of this daemon, sorted. The caller holds mu.
@@ -64,17 +58,17 @@ func (c *Cluster) others(repo string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// awaitOthers has the other repos polled, and waits a while until they are loaded; not
+// awaitOthers has the other repos polled, and waits a while until they are read; not
 // with ONCE, where one repo has its turn after the other.
 func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time) {
-	missing, change := c.notLoadedSince(repo, since)
+	missing, change := c.unreadSince(repo, since)
 	if c.watched() == nil {
 		return
 	}
 	for _, other := range missing {
 		c.wake(other)
 	}
-	for late := time.After(othersPatience); len(missing) > 0; missing, change = c.notLoadedSince(repo, since) {
+	for late := time.After(othersPatience); len(missing) > 0; missing, change = c.unreadSince(repo, since) {
 		select {
 		case <-change:
 		case <-late:
@@ -87,10 +81,10 @@ func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time)
 
 // sinceLeft notes when members were found to have left the set's declarations, and
 // returns when the last of them was. It forgets those that are back, or gone.
-func (s *Set) sinceLeft(leaving []member, polled time.Time) (last time.Time) {
+func (s *Set) sinceLeft(leaving []observed.Member, polled time.Time) (last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := make(map[ID]time.Time, len(leaving))
+	left := make(map[manifest.ID]time.Time, len(leaving))
 	for _, m := range leaving {
 		at, known := s.left[m.ID]
 		if !known {
@@ -106,7 +100,7 @@ func (s *Set) sinceLeft(leaving []member, polled time.Time) (last time.Time) {
 }
 
 // settleOthers waits until it is certain that no other repo of this daemon declares
-// what leaves this one. It tells what the prune waits for, "" if for nothing.
+// what leaves this one. It returns what the prune waits for, "" if for nothing.
 func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
 	since := s.sinceLeft(plan.leaving, plan.Revision.Polled)
 	if len(plan.leaving) == 0 {
@@ -123,36 +117,36 @@ func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err e
 	return s.unread(s.sinceLeft(plan.leaving, plan.Revision.Polled)), nil
 }
 
-// unread tells which other repos have to be read before anything is deleted that has
+// unread returns which other repos have to be read before anything is deleted that has
 // left the set since, "" if none, and has the set woken when they are.
 func (s *Set) unread(since time.Time) string {
-	missing, _ := s.cluster.notLoadedSince(s.options.Name, since)
+	missing, _ := s.cluster.unreadSince(s.options.Name, since)
 	if len(missing) == 0 {
 		return ""
 	}
 	s.waitFor(missing...)
-	// One that was loaded before that has woken nobody.
-	if missing, _ = s.cluster.notLoadedSince(s.options.Name, since); len(missing) == 0 {
+	// One that was read before that has woken no one.
+	if missing, _ = s.cluster.unreadSince(s.options.Name, since); len(missing) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("waits until %s been read again, since the object may have moved there", have(missing))
 }
 
-// spares returns why an object that has left the set is not to be deleted at this very
+// postponed returns why an object that has left the set is not deleted at this
 // moment, "" if it is. Since what leaves was sorted out others may have declared it; or
 // have declared it and ended, to declare it again.
-func (s *Set) spares(ctx context.Context, id ID) string {
-	if other, claimed := s.cluster.claimant(id); claimed {
+func (s *Set) postponed(ctx context.Context, id manifest.ID) string {
+	if other, claimed := s.cluster.claims.Holder(id); claimed {
 		s.wake() // it is that repo's by the next sync
 		return fmt.Sprintf("repo %s declares it by now", other)
 	}
 	s.mu.Lock()
 	since := s.left[id]
 	s.mu.Unlock()
-	if waits := s.unread(since); waits != "" || !s.abandoned {
+	if waits := s.unread(since); waits != "" || !s.unlisted {
 		return waits
 	}
-	return s.stays(ctx)
+	return s.deletionRevoked(ctx)
 }
 
 // have words who has not done something yet.
@@ -171,7 +165,7 @@ func (s *Set) waitFor(repos ...string) {
 	s.waiting = append(s.waiting, repos...)
 }
 
-// waitsFor tells whether the set waits for a repo to be read.
+// waitsFor reports whether the set waits for a repo to be read.
 func (s *Set) waitsFor(repo string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,15 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // leavingPlan is a plan of a revision, polled now, that a ConfigMap leaves.
-func leavingPlan() *Plan {
+func leavingPlan(t *testing.T) *Plan {
+	t.Helper()
 	return &Plan{
-		Revision: SetRevision{Polled: time.Now()},
-		objects:  []Object{{manifest: &manifest{id: ID{Kind: "ConfigMap", Namespace: "default", Name: "stays"}}}},
-		leaving:  []member{{ID: ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}}},
+		Revision: Provenance{Polled: time.Now()},
+		objects:  objectsOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: stays}}"),
+		leaving:  []observed.Member{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}}},
 		kinds:    serving(schema.GroupKind{Kind: "ConfigMap"}, "v1"),
 	}
 }
@@ -33,12 +36,12 @@ func watchedCluster(t *testing.T, transport answers) *Cluster {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: zerolog.Nop(), wentBack: func() {}, blind: map[string]Blind{}}
+	s := &watches{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: zerolog.Nop(), wentBack: func() {}, blind: map[string]Blind{}}
 	c.setWatched(&watched{
-		sight:      s,
-		members:    newTracker(s, nil, func(ID, metav1.Object) {}),
+		watches:    s,
+		members:    newTracker(s, nil, func(manifest.ID, metav1.Object) {}),
 		corrector:  newCorrector(c),
-		namespaces: follow.NewShelf("namespaces", reduceNamespace, func(string, metav1.Object) {}),
+		namespaces: follow.NewStore("namespaces", reduceNamespace, func(string, metav1.Object) {}),
 	})
 	t.Cleanup(func() {
 		cancel()
@@ -57,11 +60,11 @@ func TestNoLostTurn(t *testing.T) {
 		woken := false
 		s := c.NewSet(SetOptions{Name: "a", Wake: func() { woken = true }})
 		c.NewSet(SetOptions{Name: "b", Wake: func() {
-			c.loadedAt("b", time.Now())
+			c.readAt("b", time.Now())
 			impatient()
 		}})
-		if waits, _ := s.settleOthers(ctx, leavingPlan()); waits != "" && !woken {
-			t.Fatalf("repo b was read, and nobody will hear of it: %s", waits)
+		if waits, _ := s.settleOthers(ctx, leavingPlan(t)); waits != "" && !woken {
+			t.Fatalf("repo b was read, and no one will hear of it: %s", waits)
 		}
 	}
 }
@@ -82,8 +85,8 @@ func TestTurnLost(t *testing.T) {
 	})
 	c.Listed([]ListedRepo{{Name: "a"}, {Name: "b"}})
 	s := c.NewSet(SetOptions{Name: "a"})
-	other = c.NewSet(SetOptions{Name: "b", Wake: func() { c.loadedAt("b", time.Now()) }})
-	waits, err := s.settleOthers(t.Context(), leavingPlan())
+	other = c.NewSet(SetOptions{Name: "b", Wake: func() { c.readAt("b", time.Now()) }})
+	waits, err := s.settleOthers(t.Context(), leavingPlan(t))
 	if want := "waits until repo b has been read again, since the object may have moved there"; waits != want || err != nil {
 		t.Errorf("%q, %v, want %q", waits, err, want)
 	}
@@ -96,16 +99,16 @@ func TestForgetReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}
 	before := c.NewSet(SetOptions{Name: "a"})
 	after := c.NewSet(SetOptions{Name: "a"})
-	c.claim("a", map[ID]bool{id: true}, func(ID) bool { return false })
+	c.claims.Declare("a", map[manifest.ID]bool{id: true}, func(manifest.ID) bool { return false })
 	before.Close()
-	if name, _ := c.claimant(id); name != "a" || c.setByName("a") != after {
+	if name, _ := c.claims.Holder(id); name != "a" || c.setByName("a") != after {
 		t.Errorf("the claim is of %q", name)
 	}
 	after.Close()
-	if name, claimed := c.claimant(id); claimed || c.setByName("a") != nil {
+	if name, claimed := c.claims.Holder(id); claimed || c.setByName("a") != nil {
 		t.Errorf("the claim is still of %q", name)
 	}
 }

@@ -3,6 +3,8 @@ package apply
 import (
 	"strings"
 	"testing"
+
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 func TestHealth(t *testing.T) {
@@ -10,34 +12,34 @@ func TestHealth(t *testing.T) {
 	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, generation: 2}, spec: {replicas: 1, progressDeadlineSeconds: 600}, status: "
 	for name, test := range map[string]struct {
 		object  string
-		state   HealthState
+		state   observed.HealthState
 		message string // part of it
 	}{
-		"not observed yet": {deployment + "{observedGeneration: 1}}", InProgress, "Waiting for deployment spec update to be observed"},
-		"rolling out":      {deployment + "{observedGeneration: 2, replicas: 1, updatedReplicas: 1}}", InProgress, "0 of 1 updated replicas are available"},
+		"not observed yet": {deployment + "{observedGeneration: 1}}", observed.InProgress, "Deployment generation is 2, but latest observed generation is 1"},
+		"rolling out":      {deployment + "{observedGeneration: 2, replicas: 1, updatedReplicas: 1}}", observed.InProgress, "Available: 0/1"},
 		"gave up": {
 			deployment + "{observedGeneration: 2, conditions: [{type: Progressing, status: 'False', reason: ProgressDeadlineExceeded}]}}",
-			HealthFailed, `deployment "a" exceeded its progress deadline`,
+			observed.HealthFailed, "Progress deadline exceeded",
 		},
 		"rolled out": {
 			deployment + "{observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Available, status: 'True'}, {type: Progressing, status: 'True', reason: NewReplicaSetAvailable}]}}",
-			Current, "",
+			observed.Current, "",
 		},
-		"failed Job": {"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: '2026-01-01T00:00:00Z', conditions: [{type: Failed, status: 'True'}]}}", HealthFailed, "Job"},
+		"failed Job": {"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: '2026-01-01T00:00:00Z', conditions: [{type: Failed, status: 'True'}]}}", observed.HealthFailed, "Job"},
 		"custom resource that waits": {
 			"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a, generation: 3}, status: {observedGeneration: 3, conditions: [{type: Ready, status: 'False', message: no disk}]}}",
-			InProgress, "no disk",
+			observed.InProgress, "no disk",
 		},
-		"custom resource not observed": {"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a, generation: 3}, status: {observedGeneration: 2}}", InProgress, "generation"},
+		"custom resource not observed": {"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a, generation: 3}, status: {observedGeneration: 2}}", observed.InProgress, "generation"},
 		"terminating": {
 			"{apiVersion: v1, kind: Pod, metadata: {name: a, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.com/hold]}}",
-			Terminating, "waits for its finalizers: example.com/hold",
+			observed.Terminating, "waits for its finalizers: example.com/hold",
 		},
-		"malformed": {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, status: {conditions: {}}}", HealthUnknown, "cannot be read"},
+		"malformed": {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, status: {conditions: {}}}", observed.HealthUnknown, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := healthOf(objectsOf(t, test.object)[0].Tree())
+			got := observed.HealthOf(objectsOf(t, test.object)[0].Tree())
 			if got == nil || got.State != test.state || !strings.Contains(got.Message, test.message) || test.message == "" && got.Message != "" {
 				t.Errorf("got %+v, want %s: %s", got, test.state, test.message)
 			}
@@ -48,10 +50,10 @@ func TestHealth(t *testing.T) {
 // What an answer to a write says of an object is less than what is seen of it.
 func TestHealthIsOfWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	if got := (member{}).health(true); got.State != HealthUnknown {
+	if got := (observed.Member{}).AssessedHealth(true); got.State != observed.HealthUnknown {
 		t.Errorf("a Deployment of which only metadata is known is %s", got.State)
 	}
-	if got := (member{}).health(false); got.State != Current {
+	if got := (observed.Member{}).AssessedHealth(false); got.State != observed.Current {
 		t.Errorf("a ConfigMap that is there is %s", got.State)
 	}
 }

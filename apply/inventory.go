@@ -9,25 +9,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // interest says which live objects a plan has to know: the members of its own set, all of
 // them, and of other sets' those few that it names. There may be any number of others.
 type interest struct {
 	set      string
-	declared map[ID]bool // by the revision that is planned
-	deleting map[ID]bool // by an earlier sync, and not observed to be gone
+	declared map[manifest.ID]bool // by the revision that is planned
+	deleting map[manifest.ID]bool // by an earlier sync, and not observed to be gone
 }
 
-// covers tells whether a member matters.
-func (i interest) covers(m member) bool {
+// covers reports whether a member matters.
+func (i interest) covers(m observed.Member) bool {
 	return m.Set == i.set || i.declared[m.ID] || i.deleting[m.ID]
 }
 
 // named goes through the objects that matter whoever has them; some may come twice.
-func (i interest) named() iter.Seq[ID] {
-	return func(yield func(ID) bool) {
-		for _, ids := range []map[ID]bool{i.declared, i.deleting} {
+func (i interest) named() iter.Seq[manifest.ID] {
+	return func(yield func(manifest.ID) bool) {
+		for _, ids := range []map[manifest.ID]bool{i.declared, i.deleting} {
 			for id := range ids {
 				if !yield(id) {
 					return
@@ -41,7 +45,7 @@ func (i interest) named() iter.Seq[ID] {
 func (s *Set) interestOf(plan *Plan) interest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	deleting := make(map[ID]bool, len(s.deleting))
+	deleting := make(map[manifest.ID]bool, len(s.deleting))
 	for id := range s.deleting {
 		deleting[id] = true
 	}
@@ -51,19 +55,19 @@ func (s *Set) interestOf(plan *Plan) interest {
 // inventory is what is known of the labelled live objects that matter.
 type inventory struct {
 	of   interest
-	read readEntries
+	read observed.Reader
 
 	mu      sync.Mutex // guards what follows while it is filled
-	members map[ID]member
+	members map[manifest.ID]observed.Member
 	unseen  unseen
-	// blind are kinds of which nobody can tell what there is, and why: the API server
+	// blind are kinds of which it is not known what there is, and why: the API server
 	// behind them is down, or answers with errors. Their objects are not gone.
 	blind map[schema.GroupKind]error
 }
 
 // newInventory returns an empty one.
 func newInventory(of interest) *inventory {
-	return &inventory{of: of, members: map[ID]member{}, unseen: unseen{}, blind: map[schema.GroupKind]error{}}
+	return &inventory{of: of, members: map[manifest.ID]observed.Member{}, unseen: unseen{}, blind: map[schema.GroupKind]error{}}
 }
 
 // unseen is where an application repo may not look: the kinds by namespace, with what the
@@ -73,25 +77,25 @@ type unseen map[string]map[schema.GroupKind]error
 
 // inventory looks through every labelled object of the kinds, whichever set it belongs
 // to, for those that matter: one list of metadata per kind, some at a time. A kind that is
-// not served has no objects, unless nobody knows what its group serves.
-func (s *Set) inventory(ctx context.Context, k *kinds, in scope, of interest) (*inventory, error) {
+// not served has no objects, unless no one knows what its group serves.
+func (s *Set) inventory(ctx context.Context, k *kube.Kinds, in scope, of interest) (*inventory, error) {
 	found := newInventory(of)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for gk := range in.kinds {
-		served, known := k.lookup(gk)
+		served, known := k.Lookup(gk)
 		if !known {
-			if err := k.groupUnreachable(gk.Group); err != nil {
+			if err := k.GroupUnreachable(gk.Group); err != nil {
 				found.miss(gk, err)
 			}
 			continue
 		}
 		group.Go(func() error {
-			err := s.cluster.own.listMetadata(ctx, served.GVR, "", partOfLabel, found.visit(gk, served.GVR))
-			if apierrors.IsForbidden(err) && s.options.Tier == Application {
+			err := s.cluster.own.ListMetadata(ctx, served.GVR, "", manifest.PartOfLabel, found.visit(gk, served.GVR))
+			if apierrors.IsForbidden(err) && s.options.Tier == manifest.Application {
 				err = s.inventoryByNamespace(ctx, gk, served.GVR, in, found)
 			}
-			if _, answered := apiStatus(err); answered && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			if _, answered := kube.Status(err); answered && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 				found.miss(gk, err)
 				return nil
 			}
@@ -101,7 +105,7 @@ func (s *Set) inventory(ctx context.Context, k *kinds, in scope, of interest) (*
 	return found, group.Wait()
 }
 
-// miss notes that nobody can tell what there is of a kind.
+// miss notes that it is not known what there is of a kind.
 func (i *inventory) miss(gk schema.GroupKind, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -117,7 +121,7 @@ func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr
 			found.overlook(gk, ns, nil) // there are no rights either
 			continue
 		}
-		err := s.client.listMetadata(ctx, gvr, ns, partOfLabel, found.visit(gk, gvr))
+		err := s.client.ListMetadata(ctx, gvr, ns, manifest.PartOfLabel, found.visit(gk, gvr))
 		switch {
 		case apierrors.IsForbidden(err):
 			found.overlook(gk, ns, err)
@@ -131,7 +135,7 @@ func (s *Set) inventoryByNamespace(ctx context.Context, gk schema.GroupKind, gvr
 // visit adds an object if it matters.
 func (i *inventory) visit(gk schema.GroupKind, gvr schema.GroupVersionResource) func(*metav1.PartialObjectMetadata) {
 	return func(meta *metav1.PartialObjectMetadata) {
-		m := i.read.member(gk, gvr, meta)
+		m := i.read.Member(gk, gvr, meta)
 		if !i.of.covers(m) {
 			return
 		}

@@ -11,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 var configMapKind = schema.GroupKind{Kind: "ConfigMap"}
@@ -19,28 +22,30 @@ var configMapKind = schema.GroupKind{Kind: "ConfigMap"}
 // labelled makes the metadata of a ConfigMap that a set has applied.
 func labelled(name, set string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: map[string]string{partOfLabel: set},
+		Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: map[string]string{manifest.PartOfLabel: set},
 	}}
 }
 
 // nameOf is a ConfigMap's identity.
-func nameOf(name string) ID { return ID{Kind: "ConfigMap", Namespace: "shop", Name: name} }
+func nameOf(name string) manifest.ID {
+	return manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+}
 
 // seeing is a tracker that sees these ConfigMaps, and the discovery that it goes by.
-func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*tracker, *kinds) {
+func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*tracker, *kube.Kinds) {
 	t.Helper()
 	is := serving(configMapKind, "v1")
-	tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+	tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
 	tracked.use(&Set{}, is, map[schema.GroupKind]bool{configMapKind: true})
-	shelf := follow.NewShelf("configmaps", func(o metav1.Object) (ID, member) {
-		m := newMember(configMapKind, tracked.kinds[configMapKind].served.GVR, o)
+	store := follow.NewStore("configmaps", func(o metav1.Object) (manifest.ID, observed.Member) {
+		m := observed.NewMember(configMapKind, tracked.kinds[configMapKind].served.GVR, o)
 		return m.ID, m
-	}, func(ID, metav1.Object) {}).Grouped(setOf)
+	}, func(manifest.ID, metav1.Object) {}).Grouped(setOf)
 	for _, object := range live {
-		shelf.Seen(object)
+		store.Seen(object)
 	}
-	shelf.Current("1")
-	tracked.kinds[configMapKind].views[""] = &view{Shelf: shelf, stop: func() {}, regained: func() {}}
+	store.Current("1")
+	tracked.kinds[configMapKind].views[""] = &view{Store: store, stop: func() {}, regained: func() {}}
 	return tracked, is
 }
 
@@ -56,16 +61,16 @@ func TestInventory(t *testing.T) {
 		want []string
 	}{
 		"nothing declared": {interest{set: "us"}, []string{"ours", "ours-left"}},
-		"declared":         {interest{set: "us", declared: map[ID]bool{nameOf("ours"): true, nameOf("absent"): true}}, []string{"ours", "ours-left"}},
+		"declared":         {interest{set: "us", declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("absent"): true}}, []string{"ours", "ours-left"}},
 		"declared, and another's": {
-			interest{set: "us", declared: map[ID]bool{nameOf("ours"): true, nameOf("theirs-declared"): true}},
+			interest{set: "us", declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("theirs-declared"): true}},
 			[]string{"ours", "ours-left", "theirs-declared"},
 		},
 		"being deleted, and another's by now": {
-			interest{set: "us", deleting: map[ID]bool{nameOf("theirs-deleting"): true}},
+			interest{set: "us", deleting: map[manifest.ID]bool{nameOf("theirs-deleting"): true}},
 			[]string{"ours", "ours-left", "theirs-deleting"},
 		},
-		"no set": {interest{set: "nobody"}, nil},
+		"no set": {interest{set: "no one"}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +94,7 @@ func TestInventory(t *testing.T) {
 					t.Errorf("%s: found %v, want %v", how, got, test.want)
 				}
 			}
-			if !maps.EqualFunc(watched.members, listed.members, func(a, b member) bool { return a.UID == b.UID && a.Set == b.Set }) {
+			if !maps.EqualFunc(watched.members, listed.members, func(a, b observed.Member) bool { return a.UID == b.UID && a.Set == b.Set }) {
 				t.Error("a watch and a list differ")
 			}
 		})
@@ -114,7 +119,7 @@ func TestPlansBesideOthers(t *testing.T) {
 		before := memoryNow()
 		for i := range found {
 			var err error
-			of := interest{set: fmt.Sprintf("us-%d", i), declared: map[ID]bool{nameOf(fmt.Sprintf("ours-%d", i)): true, nameOf("theirs-1"): true}}
+			of := interest{set: fmt.Sprintf("us-%d", i), declared: map[manifest.ID]bool{nameOf(fmt.Sprintf("ours-%d", i)): true, nameOf("theirs-1"): true}}
 			if found[i], err = tracked.look(t.Context(), &Set{}, in, is, of); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -19,7 +21,7 @@ type liveNamespaces struct {
 // listNamespaces reads the cluster's namespaces: one request per 500.
 func (c *Cluster) listNamespaces(ctx context.Context) (liveNamespaces, error) {
 	found := liveNamespaces{labels: map[string]map[string]string{}, terminating: map[string]bool{}}
-	err := c.own.listMetadata(ctx, namespacesResource, "", "", func(ns *metav1.PartialObjectMetadata) {
+	err := c.own.ListMetadata(ctx, namespacesResource, "", "", func(ns *metav1.PartialObjectMetadata) {
 		found.labels[ns.Name] = ns.Labels
 		if ns.DeletionTimestamp != nil {
 			found.terminating[ns.Name] = true
@@ -28,27 +30,27 @@ func (c *Cluster) listNamespaces(ctx context.Context) (liveNamespaces, error) {
 	return found, err
 }
 
-// listAllows tells whether an allow-list, unless it is nil, has a namespace.
+// listAllows reports whether an allow-list, unless it is nil, has a namespace.
 func listAllows(allowed []string, namespace string) bool {
 	return allowed == nil || slices.Contains(allowed, namespace)
 }
 
-// has tells whether there is a namespace, if only one that is being deleted.
+// has reports whether there is a namespace, if only one that is being deleted.
 func (n liveNamespaces) has(name string) bool {
 	_, found := n.labels[name]
 	return found
 }
 
-// exists tells whether objects can be created in a namespace.
+// exists reports whether objects can be created in a namespace.
 func (n liveNamespaces) exists(name string) bool {
 	_, found := n.labels[name]
 	return found && !n.terminating[name]
 }
 
-// isSystem tells whether a namespace is closed to application repos: by name, by
+// isSystem reports whether a namespace is closed to application repos: by name, by
 // being the daemon's own, or by the label that says so.
 func (c *Cluster) isSystem(name string, live liveNamespaces) bool {
 	return name == c.options.OwnNamespace ||
 		slices.Contains(c.options.SystemNamespaces, name) ||
-		live.labels[name][tierLabel] == System.String()
+		live.labels[name][manifest.TierLabel] == manifest.System.String()
 }

@@ -8,15 +8,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/kube"
 )
 
 // crdResource is followed to learn of new kinds.
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// crdAudience hears of CRDs that are new or have changed: repos may wait for their
+// crdHandler receives CRDs that are new or have changed: repos may wait for their
 // kinds. Each CRD is heard of several times until its kind is served, and a repo may
 // bring dozens of them, so one goroutine waits for all.
-type crdAudience struct {
+type crdHandler struct {
 	cluster *Cluster
 	ctx     context.Context
 
@@ -25,23 +27,23 @@ type crdAudience struct {
 	waiting bool // a goroutine is
 }
 
-// Relist implements follow.Audience.
-func (*crdAudience) Relist() {}
+// Relist implements follow.Handler.
+func (*crdHandler) Relist() {}
 
-// Known implements follow.Audience: what was heard is not kept.
-func (*crdAudience) Known(metav1.Object) string { return "" }
+// Known implements follow.Handler: what was seen is not kept.
+func (*crdHandler) Known(metav1.Object) string { return "" }
 
-// Current implements follow.Audience.
-func (*crdAudience) Current(string) {}
+// Current implements follow.Handler.
+func (*crdHandler) Current(string) {}
 
-// Lost implements follow.Audience.
-func (*crdAudience) Lost(error) {}
+// Lost implements follow.Handler.
+func (*crdHandler) Lost(error) {}
 
-// Gone implements follow.Audience.
-func (*crdAudience) Gone(metav1.Object) {}
+// Gone implements follow.Handler.
+func (*crdHandler) Gone(metav1.Object) {}
 
-// Seen implements follow.Audience. CRDs are named resource.group.
-func (a *crdAudience) Seen(crd metav1.Object) {
+// Seen implements follow.Handler. CRDs are named resource.group.
+func (a *crdHandler) Seen(crd metav1.Object) {
 	if !a.cluster.kindsAreMissed() {
 		return
 	}
@@ -52,13 +54,13 @@ func (a *crdAudience) Seen(crd metav1.Object) {
 	if !a.waiting {
 		a.waiting = true
 		w := a.cluster.watched()
-		w.sight.running.Go(a.await)
+		w.watches.running.Go(a.await)
 	}
 }
 
-// await waits until discovery tells of the kinds, which is a moment after their CRDs
+// await waits until discovery reports the kinds, which is a moment after their CRDs
 // are there, and wakes those who wait for them.
-func (a *crdAudience) await() {
+func (a *crdHandler) await() {
 	for a.ctx.Err() == nil {
 		k, err := a.cluster.refreshKinds(a.ctx)
 		if err == nil && a.settle(k) {
@@ -70,12 +72,12 @@ func (a *crdAudience) await() {
 	}
 }
 
-// settle takes what is served off the list, and tells whether there was any.
-func (a *crdAudience) settle(k *kinds) (any bool) {
+// settle takes what is served off the list, and reports whether there was any.
+func (a *crdHandler) settle(k *kube.Kinds) (any bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for resource, deadline := range a.awaited {
-		served := k.serves(resource)
+		served := k.Serves(resource)
 		if served || time.Now().After(deadline) {
 			delete(a.awaited, resource)
 		}
@@ -84,24 +86,24 @@ func (a *crdAudience) settle(k *kinds) (any bool) {
 	return any
 }
 
-// done tells whether nothing is left to wait for, which ends the waiting.
-func (a *crdAudience) done() bool {
+// done reports whether nothing is left to wait for, which ends the waiting.
+func (a *crdHandler) done() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting = len(a.awaited) > 0
 	return !a.waiting
 }
 
-// kindsAreMissed tells whether some repo has parked objects, or uses a kind that was
+// kindsAreMissed reports whether some repo has pending objects, or uses a kind that was
 // not served when it was looked for.
 func (c *Cluster) kindsAreMissed() bool {
 	w := c.watched()
-	return c.anyParked() || w != nil && len(w.members.missing(nil)) > 0
+	return c.anyPending() || w != nil && len(w.members.missing(nil)) > 0
 }
 
 // wakeMissing has those repos synced now for which a new kind may matter.
-func (c *Cluster) wakeMissing(k *kinds) {
-	c.wakeParked()
+func (c *Cluster) wakeMissing(k *kube.Kinds) {
+	c.wakePending()
 	if w := c.watched(); w != nil {
 		for _, s := range w.members.missing(k) {
 			s.wake()

@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/test/cluster"
+	"github.com/kubesync/kubesync/apply/prune"
+	"github.com/kubesync/kubesync/test/lab/cluster"
 )
 
 // world is a real cluster and one daemon's view of it.
@@ -63,7 +64,7 @@ type repo struct {
 	set *apply.Set
 	rev int
 	// next is what the following sync says of its revision beyond its number.
-	next apply.SetRevision
+	next apply.Provenance
 }
 
 // newRepo declares a repo of the system tier that prunes, unless change says otherwise.
@@ -74,7 +75,7 @@ func (w world) newRepo(t *testing.T, name string, change ...func(*apply.SetOptio
 
 func newRepo(t *testing.T, c *apply.Cluster, name string, change ...func(*apply.SetOptions)) *repo {
 	options := apply.SetOptions{
-		Name: name, Namespace: "default", Prune: true, PruneLimit: apply.PruneLimit{Percent: true, Value: 50}, Log: zerolog.Nop(),
+		Name: name, Namespace: "default", Prune: true, PruneLimit: prune.Limit{Percent: true, Value: 50}, Log: zerolog.Nop(),
 	}
 	for _, c := range change {
 		c(&options)
@@ -89,7 +90,7 @@ func (r *repo) plan(documents ...string) (apply.Plan, error) {
 	r.rev++
 	revision := r.next
 	revision.Polled = time.Now()
-	revision.Revision = r.revision()
+	revision.ID = r.revision()
 	if revision.URL == "" {
 		revision.URL = "https://git.example/repo"
 	}
@@ -100,7 +101,7 @@ func (r *repo) plan(documents ...string) (apply.Plan, error) {
 		revision.Mode = "branch:master"
 	}
 	if revision.Descends == nil { // one commit after the other
-		revision.Descends = func(_ context.Context, ancestor string) (bool, error) { return ancestor < revision.Revision, nil }
+		revision.Descends = func(_ context.Context, ancestor string) (bool, error) { return ancestor < revision.ID, nil }
 	}
 	files := fstest.MapFS{}
 	for i, document := range documents {

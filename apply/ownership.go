@@ -10,11 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // ownership returns why an object is not this set's to write, nil if it is. An
-// object without an apply set's label belongs to nobody yet and is adopted.
-func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
+// object without an apply set's label belongs to no one yet and is adopted.
+func (s *Set) ownership(ctx context.Context, plan *Plan, id manifest.ID) error {
 	if other, found := plan.taken[id]; found {
 		return fmt.Errorf("repo %s declares %s as well as repo %s: take it out of one of them", other, id, s.options.Name)
 	}
@@ -22,7 +24,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 	if !known || live.Set == s.id {
 		return nil
 	}
-	owner, err := s.cluster.ownerOf(ctx, live.Set, plan.strangers)
+	owner, err := s.cluster.ownerOf(ctx, live.Set, plan.owners)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
@@ -36,7 +38,7 @@ func (s *Set) ownership(ctx context.Context, plan *Plan, id ID) error {
 		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
 	}
 	return fmt.Errorf("%s belongs to the apply set %s, not to %s: take it out of one of them, or remove its label %s",
-		id, owner.parent, s.parentRef(), partOfLabel)
+		id, owner.parent, s.parentRef(), manifest.PartOfLabel)
 }
 
 // owner is what is known of the apply set that a live object belongs to.
@@ -44,7 +46,7 @@ type owner struct {
 	repo   string // of this daemon; empty if it is another's
 	parent string // namespace/name (of a ConfigMap unless it says otherwise), or the set's ID where no parent can be found
 	// released says that the set is this daemon's and has let the object go: it
-	// declares it no more (else the object were claimed), or it was abandoned.
+	// declares it no more (else the object were claimed), or it was unlisted.
 	released bool
 	// suspended says what has stopped every write to the set; empty if nothing has. Whoever
 	// declares its objects in another repo, or lists its repo under another name, has not
@@ -52,15 +54,15 @@ type owner struct {
 	suspended string
 }
 
-// strangers are the owners that were looked up during one sync: a thousand objects of
+// owners are the owners that were looked up during one sync: a thousand objects of
 // another tool's set are one question.
-type strangers struct {
+type owners struct {
 	mu    sync.Mutex // held during a look-up, which others want the answer of too
 	known map[string]owner
 }
 
 // find returns an owner, looked up at most once unless that fails.
-func (s *strangers) find(id string, look func() (owner, error)) (owner, error) {
+func (s *owners) find(id string, look func() (owner, error)) (owner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found, known := s.known[id]; known {
@@ -78,22 +80,22 @@ func (s *strangers) find(id string, look func() (owner, error)) (owner, error) {
 }
 
 // ownerOf finds the set with an ID.
-func (c *Cluster) ownerOf(ctx context.Context, id string, others *strangers) (owner, error) {
+func (c *Cluster) ownerOf(ctx context.Context, id string, others *owners) (owner, error) {
 	if set, here := c.setByID(id); here {
 		return owner{repo: set.options.Name, parent: set.parentRef(), released: set.hasClaimed(), suspended: set.suspendedNow()}, nil
 	}
 	return others.find(id, func() (owner, error) { return c.lookUpOwner(ctx, id) })
 }
 
-// suspendedNow returns what has stopped every write to the set, as it was last heard of.
+// suspendedNow returns what has stopped every write to the set, as it was last seen.
 func (s *Set) suspendedNow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.options.Suspend:
 		return "by the configuration"
-	case s.steering[suspendAnnotation] == "true":
-		return fmt.Sprintf("the annotation %s on ConfigMap %s", suspendAnnotation, s.parentRef())
+	case s.steering[manifest.SuspendAnnotation] == "true":
+		return fmt.Sprintf("the annotation %s on ConfigMap %s", manifest.SuspendAnnotation, s.parentRef())
 	}
 	return ""
 }
@@ -115,7 +117,7 @@ func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 		listed, known := c.isListed(name)
 		theirs.repo, theirs.released = name, known && !listed
 		if (parent{found}).suspended() {
-			theirs.suspended = fmt.Sprintf("the annotation %s on ConfigMap %s", suspendAnnotation, theirs.parent)
+			theirs.suspended = fmt.Sprintf("the annotation %s on ConfigMap %s", manifest.SuspendAnnotation, theirs.parent)
 		}
 	}
 	return theirs, nil
@@ -125,7 +127,7 @@ func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 // far as we may look. It returns nil if there is none to be found.
 func (c *Cluster) findParent(ctx context.Context, id string) (*corev1.ConfigMap, error) {
 	for _, ns := range []string{c.options.OwnNamespace, metav1.NamespaceAll} {
-		parents, err := c.typed.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel + "=" + id, Limit: 1})
+		parents, err := c.typed.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{LabelSelector: manifest.ParentIDLabel + "=" + id, Limit: 1})
 		switch {
 		case apierrors.IsForbidden(err) && ns == metav1.NamespaceAll:
 		case err != nil:
@@ -138,12 +140,12 @@ func (c *Cluster) findParent(ctx context.Context, id string) (*corev1.ConfigMap,
 }
 
 // findSecretParent names an apply set's parent that is a Secret, as kubectl's are
-// unless told otherwise; the set's ID if there is none that we may see. It looks
+// by default; the set's ID if there is none that we may see. It looks
 // at metadata only.
 func (c *Cluster) findSecretParent(ctx context.Context, id string) (string, error) {
 	name := id
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	err := c.own.listMetadata(ctx, secrets, metav1.NamespaceAll, parentIDLabel+"="+id, func(secret *metav1.PartialObjectMetadata) {
+	err := c.own.ListMetadata(ctx, secrets, metav1.NamespaceAll, manifest.ParentIDLabel+"="+id, func(secret *metav1.PartialObjectMetadata) {
 		name = fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name)
 	})
 	if err != nil && !apierrors.IsForbidden(err) {

@@ -6,7 +6,7 @@ import (
 )
 
 // A thousand objects of another set are one question, unless there was no answer.
-func TestAStrangerIsLookedUpOnce(t *testing.T) {
+func TestAForeignObjectIsLookedUpOnce(t *testing.T) {
 	t.Parallel()
 	asked, down := 0, errors.New("down")
 	look := func() (owner, error) {
@@ -15,7 +15,7 @@ func TestAStrangerIsLookedUpOnce(t *testing.T) {
 		}
 		return owner{parent: "default/theirs"}, nil
 	}
-	known := &strangers{}
+	known := &owners{}
 	if _, err := known.find("theirs", look); !errors.Is(err, down) {
 		t.Errorf("got %v", err)
 	}

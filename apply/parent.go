@@ -14,13 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/prune"
+	"github.com/kubesync/kubesync/internal/revision"
 )
 
 // parentTooling marks our parents, so that other tools refuse to touch them (KEP-3659).
 const parentTooling = "kubesync/v1"
 
-// parentTries bounds how often a write of the parent starts over because somebody
+// parentTries bounds how often a write of the parent starts over because a user
 // else wrote it at the same time.
 const parentTries = 5
 
@@ -72,7 +75,7 @@ func (s *Set) readParent(ctx context.Context) (parent, error) {
 	return s.usable(live)
 }
 
-// reread reads the parent from the API server, after somebody else wrote it.
+// reread reads the parent from the API server, after another writer wrote it.
 func (s *Set) reread(ctx context.Context) (parent, error) {
 	live, err := s.cluster.getParent(ctx, s.parentName)
 	if err != nil {
@@ -86,21 +89,21 @@ func (s *Set) usable(live *corev1.ConfigMap) (parent, error) {
 	if s.noteParent(live) {
 		// A person who steers while a sync is under way may want more than that sync
 		// will still do: it has polled git already, and may be past pruning. The event
-		// will tell nothing new when it comes.
+		// brings nothing new when it comes.
 		s.wake()
 	}
 	if live == nil {
 		return parent{}, nil
 	}
 	switch {
-	case live.Labels[parentIDLabel] == "":
+	case live.Labels[manifest.ParentIDLabel] == "":
 		return parent{}, fmt.Errorf("ConfigMap %s exists and is no apply set's parent: delete it, or give the repo another name", s.parentRef())
 	case live.Annotations[toolingAnnotation] != parentTooling:
 		return parent{}, fmt.Errorf("ConfigMap %s is the parent of an apply set of %q: delete it, or give the repo another name",
 			s.parentRef(), live.Annotations[toolingAnnotation])
-	case live.Labels[parentIDLabel] != s.id:
+	case live.Labels[manifest.ParentIDLabel] != s.id:
 		return parent{}, fmt.Errorf("ConfigMap %s carries the apply set ID %s instead of %s: it was copied or edited; put the label back",
-			s.parentRef(), live.Labels[parentIDLabel], s.id)
+			s.parentRef(), live.Labels[manifest.ParentIDLabel], s.id)
 	}
 	return parent{live: live}, nil
 }
@@ -141,8 +144,8 @@ func (p parent) kinds() map[schema.GroupKind]bool {
 // may have members.
 func (p parent) namespaces() []string { return splitList(p.annotation(additionalNamespacesAnnotation)) }
 
-// suspended tells whether a person has stopped the set.
-func (p parent) suspended() bool { return p.annotation(suspendAnnotation) == "true" }
+// suspended reports whether a person has stopped the set.
+func (p parent) suspended() bool { return p.annotation(manifest.SuspendAnnotation) == "true" }
 
 // scope is where members of a set can be.
 type scope struct {
@@ -152,7 +155,7 @@ type scope struct {
 }
 
 // scopeOf returns the scope that holds all the objects.
-func scopeOf(ids []ID) scope {
+func scopeOf(ids []manifest.ID) scope {
 	found := scope{kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
 	for _, id := range ids {
 		found.kinds[id.GroupKind()] = true
@@ -169,7 +172,7 @@ func scopeOf(ids []ID) scope {
 // moment leaves nothing the parent does not name, and no proof that is wrong.
 func (s *Set) widen(ctx context.Context, plan *Plan) error {
 	data := map[string]string{dataWriter: s.cluster.options.Writer}
-	if plan.parent.data(dataTrailer) != plan.Revision.Revision {
+	if plan.parent.data(dataTrailer) != plan.Revision.ID {
 		data[dataTrailer] = "" // it was for a step that ends here
 	}
 	return s.saveParent(ctx, plan, plan.scope(), s.memory(plan, true, data, nil))
@@ -177,7 +180,7 @@ func (s *Set) widen(ctx context.Context, plan *Plan) error {
 
 // saveParent writes the plan's parent with a scope and what to remember, unless
 // it says so already. What a person put on it stays, but for an approval that is
-// used up. If somebody wrote the
+// used up. If a user wrote the
 // parent since it was read, it is read again, and left alone if a person has
 // suspended it or another writer has taken it.
 func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) error {
@@ -205,10 +208,10 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) 
 			return err
 		}
 	}
-	return fmt.Errorf("write the parent ConfigMap %s: somebody else keeps writing it", s.parentRef())
+	return fmt.Errorf("write the parent ConfigMap %s: another writer keeps writing it", s.parentRef())
 }
 
-// tryParent writes the parent unless somebody else has written it since p was read.
+// tryParent writes the parent unless another writer has written it since p was read.
 func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (parent, error) {
 	client := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace)
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.parentName, Namespace: s.cluster.options.OwnNamespace}}
@@ -216,14 +219,14 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 		next = p.live.DeepCopy()
 	}
 	delete(is.namespaces, s.cluster.options.OwnNamespace) // the parent's own is never an additional one
-	setAll(&next.Labels, map[string]string{parentIDLabel: s.id, "app.kubernetes.io/managed-by": FieldManager})
+	setAll(&next.Labels, map[string]string{manifest.ParentIDLabel: s.id, "app.kubernetes.io/managed-by": kube.FieldManager})
 	setAll(&next.Annotations, map[string]string{
 		toolingAnnotation:              parentTooling,
 		groupKindsAnnotation:           formatGroupKinds(is.kinds),
 		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
 	})
 	spend(next.Annotations, now.spend)
-	// That was said of an abandoned set. Kept, it would delete this one as soon as the
+	// That was said of an unlisted set. Kept, it would delete this one as soon as the
 	// repo is missing in the configuration by mistake.
 	_, asked := next.Annotations[deleteAnnotation]
 	delete(next.Annotations, deleteAnnotation)
@@ -237,15 +240,15 @@ func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (pa
 	switch {
 	case p.live == nil:
 		next.Data[dataWritten] = time.Now().UTC().Format(time.RFC3339)
-		saved, err = client.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
+		saved, err = client.Create(ctx, next, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	case sameParent(p.live, next):
 		return p, nil
 	default:
 		next.Data[dataWritten] = time.Now().UTC().Format(time.RFC3339)
-		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+		saved, err = client.Update(ctx, next, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 	}
 	if err == nil {
-		err = about(saved, s.cluster.options.OwnNamespace, s.parentName)
+		err = kube.CheckName(saved, s.cluster.options.OwnNamespace, s.parentName)
 	}
 	if err != nil {
 		s.noteParent(p.live) // what was to be seen will not be
@@ -275,7 +278,7 @@ func spend(annotations map[string]string, what func(prune.Approval) prune.Approv
 	}
 }
 
-// sameParent tells whether two parents say the same.
+// sameParent reports whether two parents say the same.
 func sameParent(a, b *corev1.ConfigMap) bool {
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Data, b.Data) &&
 		maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
@@ -289,17 +292,12 @@ func setAll(target *map[string]string, values map[string]string) {
 	maps.Copy(*target, values)
 }
 
-// Recorded is what a set's parent remembers of its last sync.
-type Recorded struct {
-	Revision string
-	Ref      string // what selected the revision, for example refs/heads/master
-}
-
-// Recorded reads what the parent remembers; zero if there is no parent.
-func (s *Set) Recorded(ctx context.Context) (Recorded, error) {
+// Recorded returns the ID, ref and subject of the revision that was applied last; zero if
+// there is no parent.
+func (s *Set) Recorded(ctx context.Context) (revision.Revision, error) {
 	p, err := s.readParent(ctx)
-	if err != nil {
-		return Recorded{}, err
+	if err != nil || p.live == nil {
+		return revision.Revision{}, err
 	}
-	return Recorded{Revision: p.data(dataRevision), Ref: p.data(dataRef)}, nil
+	return recordedRevision(p.live.Data), nil
 }

@@ -11,20 +11,23 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/internal/revision"
 )
 
-// SetRevision is the revision that a set shall become, and where it came from.
-type SetRevision struct {
-	Revision string    // the commit's full hash, or what stands for it
-	Ref      string    // what selected it, for example refs/heads/master
-	Subject  string    // the first line of the commit message
-	Message  string    // all of it: its trailers may approve pruning
-	URL      string    // the repo, without credentials
-	Source   string    // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
-	Dir      string    // the directory they were read from
-	Built    string    // what made manifests of it: kustomize, or nothing
-	Mode     string    // what selects revisions, as VERSION_MODE has it
-	Polled   time.Time // when the repo was asked for it
+// Provenance is the revision that a set shall become, and where it came from.
+type Provenance struct {
+	revision.Revision // a trailer in its message may approve pruning
+
+	URL    string    // the repo, without credentials
+	Source string    // what chose the manifests: CMD, YMLDIR, kubernetes/ or root
+	Dir    string    // the directory they were read from
+	Built  string    // what made manifests of it: kustomize, or nothing
+	Mode   string    // what selects revisions, as VERSION_MODE has it
+	Polled time.Time // when the repo was polled for it
 	// Descends reports whether the revision's commit has another one among its ancestors.
 	// An error says why that cannot be known; nil stands for never.
 	Descends func(ctx context.Context, ancestor string) (bool, error)
@@ -33,40 +36,45 @@ type SetRevision struct {
 // Plan is what a sync is going to do: everything that was found out without
 // writing anything.
 type Plan struct {
-	Revision SetRevision
+	Revision Provenance
 	Warnings []string // about the manifests, for a person
 
-	objects  []Object // to be applied, checked and prepared
+	objects  []manifest.Object // to be applied, checked and prepared
 	held     []Outcome
-	declared map[ID]bool // all that the revision declares, parked or not
-	kinds    *kinds
+	declared map[manifest.ID]bool // all that the revision declares, pending or not
+	kinds    *kube.Kinds
 	live     liveNamespaces
 	parent   parent
-	members  map[ID]member // live objects of the kinds in use: the set's own, and what of the declared is another's
+	members  map[manifest.ID]observed.Member // live objects of the kinds in use: the set's own, and what of the declared is another's
 	unseen   unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
-	leaving  []member                   // this set's members that are declared no more
-	found    []ID                       // members that were found without a parent to name them
+	leaving  []observed.Member          // this set's members that are declared no more
+	found    []manifest.ID              // members that were found without a parent to name them
 	had      int                        // how many live objects on the set's record there were when it was planned
 	consent  consent                    // what a person has approved
-	taken    map[ID]string              // what another repo of this daemon declares already
+	taken    map[manifest.ID]string     // what another repo of this daemon declares already
 
-	strangers *strangers // who owns what is another's, as far as that was looked up
-	webhooks  *webhooks  // which configurations webhooks are in, looked up when one fails
+	basis    *basis         // nil where it is not all seen
+	owners   *owners        // who owns what is another's, as far as that was looked up
+	webhooks *kube.Webhooks // which configurations webhooks are in, looked up when one fails
 }
 
 // Plan loads and checks a revision's manifests and compares them with what the
 // cluster holds of the set. It writes nothing. Manifests that may not be applied
 // are an error of type Problems; then nothing of the revision counts, and
 // nothing may be pruned for it.
-func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan, error) {
+func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan, error) {
 	if s.cluster.watched() == nil {
 		if err := s.awaitDying(ctx); err != nil {
 			return Plan{}, err
 		}
 	}
-	loaded, loadErr := compute(ctx, s.cluster, func() (Loaded, error) { return s.loader.Load(files) })
-	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), strangers: &strangers{}, webhooks: &webhooks{}}
+	begun, known := s.basis()
+	loaded, loadErr := compute(ctx, s.cluster, func() (manifest.Loaded, error) { return s.loader.Load(files) })
+	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), owners: &owners{}, webhooks: &kube.Webhooks{}}
+	if known {
+		plan.basis = &begun
+	}
 	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
@@ -74,13 +82,13 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	checked, checkErr := compute(ctx, s.cluster, func() (Checked, error) { return s.checker.Check(loaded.Objects, s.rules(plan)) })
-	if err := JoinProblems(loadErr, checkErr); err != nil {
+	checked, checkErr := compute(ctx, s.cluster, func() (manifest.Checked, error) { return s.checker.Check(loaded.Objects, s.rules(plan)) })
+	if err := manifest.JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
 	plan.Warnings = append(plan.Warnings, checked.Warnings...)
 	keeps := s.cluster.whatKeeps(ctx, dyingHomes(checked.Objects, plan.live))
-	plan.objects, plan.held = parkHomeless(checked.Objects, unreached(checked.Parked, plan.kinds), plan.live, keeps)
+	plan.objects, plan.held = pendHomeless(checked.Objects, unserved(checked.Unserved, plan.kinds), plan.live, keeps)
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
@@ -94,7 +102,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision SetRevision) (Plan
 		return Plan{}, err
 	}
 	s.warnOfFound(&plan)
-	plan.parkBlind()
+	plan.pendBlind()
 	plan.had = s.recordedOf(plan)
 	s.claim(&plan)
 	return plan, nil
@@ -118,13 +126,13 @@ func (s *Set) survey(ctx context.Context, plan *Plan) error {
 
 // kindsFor returns discovery that is no older than the question whether the
 // kinds of the objects are served.
-func (s *Set) kindsFor(ctx context.Context, objects []Object) (*kinds, error) {
+func (s *Set) kindsFor(ctx context.Context, objects []manifest.Object) (*kube.Kinds, error) {
 	current, err := s.cluster.currentKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	unknown := slices.ContainsFunc(objects, func(o Object) bool {
-		return current.scope(o.GroupVersionKind()) == ScopeUnknown
+	unknown := slices.ContainsFunc(objects, func(o manifest.Object) bool {
+		return current.Scope(o.GroupVersionKind()) == manifest.ScopeUnknown
 	})
 	if unknown {
 		return s.cluster.refreshKinds(ctx)
@@ -133,66 +141,68 @@ func (s *Set) kindsFor(ctx context.Context, objects []Object) (*kinds, error) {
 }
 
 // rules are what the set's objects are checked against.
-func (s *Set) rules(plan Plan) Rules {
-	return Rules{
+func (s *Set) rules(plan Plan) manifest.Rules {
+	return manifest.Rules{
 		Tier:             s.options.Tier,
 		Namespace:        s.options.Namespace,
 		NamespaceFromPod: s.options.NamespaceFromPod,
 		Namespaces:       [][]string{s.cluster.options.Namespaces, s.options.Namespaces},
 		SystemNamespace:  func(name string) bool { return s.cluster.isSystem(name, plan.live) },
-		Scope:            plan.kinds.scope,
-		HasStatus:        plan.kinds.hasStatus,
-		Lasting:          plan.kinds.lasting,
+		Scope:            plan.kinds.Scope,
+		HasStatus:        plan.kinds.HasStatus,
+		Lasting:          plan.kinds.Lasting,
 	}
 }
 
-// parkHomeless parks the objects whose Namespace is neither there nor declared beside
+// pendHomeless holds back the objects whose Namespace is neither there nor declared beside
 // them, or is being deleted; keeps says what keeps it then.
-func parkHomeless(objects []Object, parked []Outcome, live liveNamespaces, keeps map[string]string) ([]Object, []Outcome) {
+func pendHomeless(objects []manifest.Object, pending []Outcome, live liveNamespaces, keeps map[string]string) ([]manifest.Object, []Outcome) {
 	declared := map[string]bool{}
 	for _, o := range objects {
-		if o.ID().GroupKind() == namespaceKind {
+		if o.ID().GroupKind() == manifest.NamespaceKind {
 			declared[o.ID().Name] = true
 		}
 	}
-	housed := make([]Object, 0, len(objects))
+	housed := make([]manifest.Object, 0, len(objects))
 	for _, o := range objects {
-		reason := waitsForHome(o.ID(), declared[o.ID().home()], live, keeps)
+		reason := waitsForHome(o.ID(), declared[o.ID().Home()], live, keeps)
 		if reason == "" {
 			housed = append(housed, o)
 			continue
 		}
-		parked = append(parked, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: reason})
+		pending = append(pending, Outcome{ID: o.ID(), Origin: o.Origin, Action: Pending, Reason: reason})
 	}
-	return housed, parked
+	return housed, pending
 }
 
-// unreached gives those objects a better reason to be parked of whose group nobody
-// knows what it serves.
-func unreached(parked []Outcome, k *kinds) []Outcome {
-	for i, o := range parked {
-		if err := k.groupUnreachable(o.ID.Group); err != nil {
-			parked[i].Reason = fmt.Sprintf("waits for its kind: %v", err)
+// unserved returns the outcomes of objects whose kind is not served: they wait for their
+// CRD or, if discovery could not reach their group, for that.
+func unserved(objects []manifest.Unserved, k *kube.Kinds) []Outcome {
+	pending := make([]Outcome, len(objects))
+	for i, o := range objects {
+		if err := k.GroupUnreachable(o.ID().Group); err != nil {
+			o.Reason = fmt.Sprintf("waits for its kind: %v", err)
 		}
+		pending[i] = Outcome{ID: o.ID(), Origin: o.Origin, Action: Pending, Reason: o.Reason}
 	}
-	return parked
+	return pending
 }
 
-// parkBlind parks the objects of kinds that could not be looked at: whether they are
+// pendBlind holds back the objects of kinds that could not be looked at: whether they are
 // there, and whose they are, is not known. What is there of such a kind and has left
 // git is not known either, which is said.
-func (p *Plan) parkBlind() {
+func (p *Plan) pendBlind() {
 	if len(p.blind) == 0 {
 		return
 	}
-	seen := make([]Object, 0, len(p.objects))
+	seen := make([]manifest.Object, 0, len(p.objects))
 	for _, o := range p.objects {
 		err := p.blind[o.ID().GroupKind()]
 		if err == nil {
 			seen = append(seen, o)
 			continue
 		}
-		p.held = append(p.held, Outcome{ID: o.ID(), Origin: o.Origin, Action: Parked, Reason: fmt.Sprintf("waits until its kind can be looked at: %v", err)})
+		p.held = append(p.held, Outcome{ID: o.ID(), Origin: o.Origin, Action: Pending, Reason: fmt.Sprintf("waits until its kind can be looked at: %v", err)})
 	}
 	p.objects = seen
 	for _, gk := range p.leftUnknown() {
@@ -202,7 +212,7 @@ func (p *Plan) parkBlind() {
 }
 
 // leftUnknown returns, in order, the kinds that are declared no more and could not be
-// looked at: how many objects leave with them nobody knows.
+// looked at: how many objects leave with them no one knows.
 func (p Plan) leftUnknown() []schema.GroupKind {
 	if len(p.blind) == 0 {
 		return nil // as nearly always: what is declared need not be gone through
@@ -237,28 +247,28 @@ func (p Plan) scope() scope {
 	return in
 }
 
-// declaredBy returns what a revision declares. What is parked is declared too.
-func declaredBy(checked Checked) map[ID]bool {
-	declared := make(map[ID]bool, len(checked.Objects)+len(checked.Parked))
+// declaredBy returns what a revision declares. What is pending is declared too.
+func declaredBy(checked manifest.Checked) map[manifest.ID]bool {
+	declared := make(map[manifest.ID]bool, len(checked.Objects)+len(checked.Unserved))
 	for _, o := range checked.Objects {
 		declared[o.ID()] = true
 	}
-	for _, p := range checked.Parked {
-		declared[p.ID] = true
+	for _, p := range checked.Unserved {
+		declared[p.ID()] = true
 	}
 	return declared
 }
 
 // leaving finds the set's members that the revision declares no more, and that
 // kubesync itself has written.
-func (s *Set) leaving(plan Plan) []member {
-	var found []member
+func (s *Set) leaving(plan Plan) []observed.Member {
+	var found []observed.Member
 	for id, m := range plan.members {
 		if m.Set == s.id && m.Applied && !plan.declared[id] {
 			found = append(found, m)
 		}
 	}
-	slices.SortFunc(found, func(a, b member) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(found, func(a, b observed.Member) int { return a.ID.Compare(b.ID) })
 	return found
 }
 
@@ -274,7 +284,7 @@ func (s *Set) recordedOf(plan Plan) (count int) {
 }
 
 // skippedWarnings words what was left out because it is no Kubernetes object.
-func skippedWarnings(skipped []Problem) []string {
+func skippedWarnings(skipped []manifest.Problem) []string {
 	warnings := make([]string, len(skipped))
 	for i, problem := range skipped {
 		warnings[i] = problem.String()

@@ -6,17 +6,19 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // A preview is a dry run of files that the daemon which writes the set does not have yet:
 // it has to be what that daemon would do, not what this process would in its place.
 
 // asRecorded compares a dry run with what the set's parent remembers. It returns what
-// differs of the settings, since that may be how somebody called the dry run and not what
+// differs of the settings, since that may be how a user called the dry run and not what
 // they want to see; and the revision as the prune is to be judged. Its URL is the one that
 // is recorded: where a clone lies is no change of the repo, and what another URL of it
 // would have pruned is what a dry run is asked for.
-func asRecorded(p parent, revision SetRevision, tier Tier, preview bool) ([]string, SetRevision) {
+func asRecorded(p parent, revision Provenance, tier manifest.Tier, preview bool) ([]string, Provenance) {
 	if p.data(dataURL) == "" {
 		return nil, revision // nothing was ever synced
 	}
@@ -46,7 +48,7 @@ func origin(source, dir string) string { return fmt.Sprintf("%s (%s)", source, d
 // that looks for it here finds nothing.
 func (s *Set) parentElsewhere(ctx context.Context) (string, error) {
 	parents, err := s.cluster.typed.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		LabelSelector: parentIDLabel,
+		LabelSelector: manifest.ParentIDLabel,
 		FieldSelector: "metadata.name=" + s.parentName,
 	})
 	switch {
@@ -56,14 +58,14 @@ func (s *Set) parentElsewhere(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("look for the parent %s in all namespaces: %w", s.parentName, err)
 	}
 	for _, live := range parents.Items {
-		if live.Labels[parentIDLabel] == applySetID(live.Namespace, live.Name) && live.Annotations[toolingAnnotation] == parentTooling {
+		if live.Labels[manifest.ParentIDLabel] == applySetID(live.Namespace, live.Name) && live.Annotations[toolingAnnotation] == parentTooling {
 			return live.Namespace, nil
 		}
 	}
 	return "", nil
 }
 
-// previewNotes returns what somebody who reads a dry run has to know of how it was called.
+// previewNotes returns what a user who reads a dry run has to know of how it was called.
 func (s *Set) previewNotes(ctx context.Context, plan *Plan) ([]string, error) {
 	var notes []string
 	notes, plan.Revision = asRecorded(plan.parent, plan.Revision, s.options.Tier, s.options.Preview)

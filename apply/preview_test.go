@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/internal/revision"
 )
 
 func TestAsRecorded(t *testing.T) {
@@ -13,27 +16,27 @@ func TestAsRecorded(t *testing.T) {
 	recorded := parent{live: &corev1.ConfigMap{Data: map[string]string{
 		dataURL: url, dataTier: "application", dataSource: "YMLDIR", dataDirectory: "deploy",
 	}}}
-	same := SetRevision{Revision: "worktree-1", URL: clone, Source: "YMLDIR", Dir: "deploy"}
-	with := func(change func(*SetRevision)) SetRevision {
+	same := Provenance{Revision: revision.Revision{ID: "worktree-1"}, URL: clone, Source: "YMLDIR", Dir: "deploy"}
+	with := func(change func(*Provenance)) Provenance {
 		changed := same
 		change(&changed)
 		return changed
 	}
 	tests := map[string]struct {
 		parent   parent
-		revision SetRevision
-		tier     Tier
+		revision Provenance
+		tier     manifest.Tier
 		preview  bool
 		want     []string
 		url      string
 	}{
 		"never synced":    {revision: same, preview: true, url: clone},
-		"as the daemon":   {recorded, same, Application, true, nil, url},
-		"the same URL":    {recorded, with(func(r *SetRevision) { r.URL = url }), Application, false, nil, url},
-		"another URL":     {recorded, same, Application, false, []string{"the last sync was from " + url + ", this dry run is from " + clone + ": a daemon that were given that URL would prune nothing without approval"}, url},
-		"another tier":    {recorded, same, System, true, []string{"the last sync was of the application tier, this dry run is of the system tier: unless that is what changes, set TIER to application"}, url},
-		"another source":  {recorded, with(func(r *SetRevision) { r.Source, r.Dir = "root", "." }), Application, true, []string{"the last sync took the manifests from YMLDIR (deploy), this dry run from root (.): unless that is what changes, set CMD and YMLDIR as the daemon has them"}, url},
-		"a parent of old": {parent{live: &corev1.ConfigMap{Data: map[string]string{dataURL: url, dataSource: "YMLDIR", dataDirectory: "deploy"}}}, same, System, true, nil, url},
+		"as the daemon":   {recorded, same, manifest.Application, true, nil, url},
+		"the same URL":    {recorded, with(func(r *Provenance) { r.URL = url }), manifest.Application, false, nil, url},
+		"another URL":     {recorded, same, manifest.Application, false, []string{"the last sync was from " + url + ", this dry run is from " + clone + ": a daemon that were given that URL would prune nothing without approval"}, url},
+		"another tier":    {recorded, same, manifest.System, true, []string{"the last sync was of the application tier, this dry run is of the system tier: unless that is what changes, set TIER to application"}, url},
+		"another source":  {recorded, with(func(r *Provenance) { r.Source, r.Dir = "root", "." }), manifest.Application, true, []string{"the last sync took the manifests from YMLDIR (deploy), this dry run from root (.): unless that is what changes, set CMD and YMLDIR as the daemon has them"}, url},
+		"a parent of old": {parent{live: &corev1.ConfigMap{Data: map[string]string{dataURL: url, dataSource: "YMLDIR", dataDirectory: "deploy"}}}, same, manifest.System, true, nil, url},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

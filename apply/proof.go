@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // The proofs that a set leaves for the process after it: for each object a hash of
@@ -19,9 +22,9 @@ import (
 //
 // What this cannot see is what a comparison of ownership never sees: fields that
 // admission rewrites, and writers that call themselves kubesync too. Secrets have
-// no proof: a hash of a weak password would tell it. They are sent again.
+// no proof: a hash of a weak password would reveal it. They are sent again.
 
-// proofSize is how many bytes of a hash are recorded: enough that nobody finds a
+// proofSize is how many bytes of a hash are recorded: enough that no one finds a
 // second content to one, few enough that 20,000 objects take a third of a ConfigMap.
 const proofSize = 12
 
@@ -35,8 +38,8 @@ type proof [proofSize]byte
 type proofs map[proof]bool
 
 // newProof makes the proof of one object; zero for those that have none.
-func newProof(id ID, uid types.UID, content digest, applied entry) (p proof) {
-	if content == (digest{}) || id.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+func newProof(id manifest.ID, uid types.UID, content manifest.Digest, applied observed.Entry) (p proof) {
+	if content == (manifest.Digest{}) || id.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		return proof{}
 	}
 	hash := sha256.New()
@@ -61,18 +64,18 @@ func readProofs(recorded []byte) proofs {
 // prove fills in what is known of an object that the set did not declare before:
 // that it is as an earlier process sent it, if there is proof of that. The caller
 // holds mu.
-func (s *Set) prove(d *declared, o Object, plan *Plan) {
+func (s *Set) prove(d *declared, o manifest.Object, plan *Plan) {
 	id := o.ID()
 	live, there := plan.members[id]
 	if !there {
-		if s.finishedBefore(id, o.content) {
-			d.sent, d.finished = o.content, true
+		if s.finishedBefore(id, o.Digest()) {
+			d.sent, d.finished = o.Digest(), true
 		}
 		return
 	}
 	// What is not recorded as ours is sent, so that the answer puts it on the record.
-	if p := newProof(id, live.UID, o.content, live.Entry); live.Set == s.id && live.Applied && s.proofs[p] && s.recorded.Has(live.UID) {
-		d.sent, d.uid, d.entry, d.finished, d.proof = o.content, live.UID, live.Entry, live.Finished, p
+	if p := newProof(id, live.UID, o.Digest(), live.Entry); live.Set == s.id && live.Applied && s.proofs[p] && s.recorded.Has(live.UID) {
+		d.sent, d.uid, d.entry, d.finished, d.proof = o.Digest(), live.UID, live.Entry, live.Finished, p
 	}
 }
 
@@ -84,7 +87,7 @@ func (s *Set) proven(ahead bool, room int) []byte {
 	defer s.mu.Unlock()
 	sorted := make([]proof, 0, len(s.objects))
 	for _, d := range s.objects {
-		if d.proof != (proof{}) && (!ahead || d.sent == d.object.content) {
+		if d.proof != (proof{}) && (!ahead || d.sent == d.object.Digest()) {
 			sorted = append(sorted, d.proof)
 		}
 	}
@@ -104,7 +107,7 @@ func (s *Set) recall(from parent) {
 	s.proofs, s.ended = readProofs(from.binary(binaryProofs)), finished{}
 	if text := from.data(dataFinished); text != "" {
 		if err := json.Unmarshal([]byte(text), &s.ended); err != nil {
-			s.ended = finished{} // somebody edited it
+			s.ended = finished{} // a user edited it
 		}
 	}
 }
@@ -113,10 +116,10 @@ func (s *Set) recall(from parent) {
 // records them.
 type finished map[string]string
 
-// finishedBefore tells whether an earlier process saw a Job of that content end. The
+// finishedBefore reports whether an earlier process saw a Job of that content end. The
 // caller holds mu.
-func (s *Set) finishedBefore(id ID, content digest) bool {
-	return id.GroupKind() == jobKind && s.ended[id.String()] == content.String()
+func (s *Set) finishedBefore(id manifest.ID, content manifest.Digest) bool {
+	return id.GroupKind() == manifest.JobKind && s.ended[id.String()] == content.String()
 }
 
 // finishedNow returns what is to be recorded of Jobs, "" for nothing.
@@ -124,7 +127,7 @@ func (s *Set) finishedNow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := finished{}
-	for _, objects := range []map[ID]*declared{s.resting, s.objects} {
+	for _, objects := range []map[manifest.ID]*declared{s.resting, s.objects} {
 		for id, d := range objects {
 			if d.finished {
 				now[id.String()] = d.sent.String()

@@ -6,24 +6,32 @@ import (
 	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // declaredSet is a set that has sent n ConfigMaps, and knows their answers.
-func declaredSet(n int) *Set {
-	s := &Set{id: "mine", objects: map[ID]*declared{}}
+func declaredSet(t *testing.T, n int) *Set {
+	t.Helper()
+	s := &Set{id: "mine", objects: map[manifest.ID]*declared{}}
 	for i := range n {
-		id := ID{Kind: "ConfigMap", Namespace: "default", Name: fmt.Sprint(i)}
-		d := &declared{uid: types.UID(fmt.Sprint("uid", i)), entry: unique.Make("{}"), sent: digestOf([]byte{byte(i)})}
-		d.object = Object{manifest: &manifest{id: id, content: d.sent}}
+		object := numbered(t, i, "old")
+		id, d := object.ID(), &declared{object: object, uid: types.UID(fmt.Sprint("uid", i)), entry: unique.Make("{}"), sent: object.Digest()}
 		d.proof = newProof(id, d.uid, d.sent, d.entry)
 		s.objects[id] = d
 	}
 	return s
 }
 
+// numbered returns the ConfigMap of a number, with a value.
+func numbered(t *testing.T, number int, value string) manifest.Object {
+	t.Helper()
+	return objectsOf(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: \"%d\"}, data: {key: %s}}", number, value))[0]
+}
+
 func TestProofsAreRecalled(t *testing.T) {
 	t.Parallel()
-	s := declaredSet(100)
+	s := declaredSet(t, 100)
 	recorded := s.proven(false, proofRoom)
 	if len(recorded) != 100*proofSize {
 		t.Fatalf("%d bytes are recorded", len(recorded))
@@ -36,7 +44,7 @@ func TestProofsAreRecalled(t *testing.T) {
 		}{
 			"as it was":       {newProof(id, d.uid, d.sent, d.entry), true},
 			"another object":  {newProof(id, "another", d.sent, d.entry), false},
-			"another content": {newProof(id, d.uid, digestOf([]byte("other")), d.entry), false},
+			"another content": {newProof(id, d.uid, manifest.DigestOf([]byte("other")), d.entry), false},
 			"fields lost":     {newProof(id, d.uid, d.sent, unique.Make(`{"f:data":{}}`)), false},
 		}
 		for name, test := range tests {
@@ -51,9 +59,9 @@ func TestProofsAreRecalled(t *testing.T) {
 // must not leave a proof of what was there before.
 func TestProofsAheadOfAWrite(t *testing.T) {
 	t.Parallel()
-	s := declaredSet(3)
-	changing := s.objects[ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
-	changing.object.content = digestOf([]byte("new"))
+	s := declaredSet(t, 3)
+	changing := s.objects[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
+	changing.object = numbered(t, 1, "new")
 	ahead := readProofs(s.proven(true, proofRoom))
 	if len(ahead) != 2 || ahead[changing.proof] {
 		t.Errorf("%d proofs ahead of the write, among them that of what changes: %v", len(ahead), ahead[changing.proof])
@@ -62,12 +70,12 @@ func TestProofsAheadOfAWrite(t *testing.T) {
 
 func TestSecretsHaveNoProof(t *testing.T) {
 	t.Parallel()
-	if p := newProof(ID{Kind: "Secret", Namespace: "default", Name: "x"}, "uid", digestOf([]byte("x")), unique.Make("{}")); p != (proof{}) {
+	if p := newProof(manifest.ID{Kind: "Secret", Namespace: "default", Name: "x"}, "uid", manifest.DigestOf([]byte("x")), unique.Make("{}")); p != (proof{}) {
 		t.Error("a hash of a Secret's content would be recorded")
 	}
 }
 
-// What somebody edited proves nothing, and harms nothing.
+// What a user edited proves nothing, and harms nothing.
 func TestProofsThatWereCutOff(t *testing.T) {
 	t.Parallel()
 	if known := readProofs(make([]byte, proofSize+1)); len(known) != 1 {

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -21,8 +23,8 @@ type pruning struct {
 	plan   *Plan
 	result *Result
 
-	candidates []member // that were found last, whatever became of them
-	undecided  bool     // something that left git waits for what no one has decided yet
+	candidates []observed.Member // that were found last, whatever became of them
+	undecided  bool              // something that left git waits for what no one has decided yet
 }
 
 // first deletes those webhook configurations and APIServices that left git, before
@@ -30,7 +32,7 @@ type pruning struct {
 // keep it from being deleted. They hold no data. All else that a deletion needs they
 // need, too.
 func (p *pruning) first(ctx context.Context) error {
-	if !slices.ContainsFunc(p.plan.leaving, func(m member) bool { return inTheWay(m.ID.GroupKind()) }) {
+	if !slices.ContainsFunc(p.plan.leaving, func(m observed.Member) bool { return inTheWay(m.ID.GroupKind()) }) {
 		return nil
 	}
 	waits, err := p.set.settleOthers(ctx, p.plan)
@@ -41,7 +43,7 @@ func (p *pruning) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var now []member
+	var now []observed.Member
 	for _, m := range going.members {
 		if inTheWay(m.ID.GroupKind()) {
 			now = append(now, m)
@@ -106,8 +108,8 @@ func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 
 // going is what of the candidates may be deleted now, and what waits for approval.
 type going struct {
-	members []member
-	held    []member
+	members []observed.Member
+	held    []observed.Member
 	reasons []string // why they are held
 }
 
@@ -124,14 +126,14 @@ func (p *pruning) release(ctx context.Context, leaving leavers, adjust func(*pru
 // decided is a verdict on candidates.
 type decided struct {
 	going
-	approved []member // of those that may go, the ones that a person approves only now
+	approved []observed.Member // of those that may go, the ones that a person approves only now
 }
 
 // decide says which candidates may be deleted, as values have it: what was approved
 // before, or is approved now, goes; the rest goes unless there is a reason to hold it.
-func (s *Set) decide(plan *Plan, candidates []member, result Result, adjust func(*prune.Hold)) decided {
+func (s *Set) decide(plan *Plan, candidates []observed.Member, result Result, adjust func(*prune.Hold)) decided {
 	var d decided
-	var open []member
+	var open []observed.Member
 	for _, m := range candidates {
 		if plan.allows(m) {
 			d.members = append(d.members, m)
@@ -142,7 +144,7 @@ func (s *Set) decide(plan *Plan, candidates []member, result Result, adjust func
 	if len(open) == 0 {
 		return d
 	}
-	if plan.consent.covers(plan.Revision.Revision, asObjects(open)) {
+	if plan.consent.covers(plan.Revision.ID, asObjects(open)) {
 		d.members, d.approved = candidates, open
 		return d
 	}
@@ -161,14 +163,14 @@ func (s *Set) hold(plan *Plan, result Result, leaving int) prune.Hold {
 	counts := result.Counts()
 	h := prune.Hold{
 		Failed:   counts[Failed] + counts[Refused],
-		Waiting:  counts[Parked],
+		Waiting:  counts[Pending],
 		Declared: len(plan.objects) + len(plan.held),
 		Changes:  s.sourceChanges(*plan),
 	}
 	for _, gk := range plan.leftUnknown() {
 		h.Unseen = append(h.Unseen, gk.String())
 	}
-	if s.options.PruneLimit.exceeded(leaving, plan.had) {
+	if s.options.PruneLimit.Exceeded(leaving, plan.had) {
 		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, plan.had, s.options.PruneLimit)
 	}
 	return h
@@ -187,7 +189,7 @@ func (s *Set) noteHeld(plan *Plan, g going, result *Result) {
 
 // whyHeld says which prune waits for approval, why, and what releases it.
 func (s *Set) whyHeld(plan *Plan, g going) string {
-	revision, objects := plan.Revision.Revision, asObjects(g.held)
+	revision, objects := plan.Revision.ID, asObjects(g.held)
 	reasons := append(slices.Clone(g.reasons), plan.consent.objections(revision, objects)...)
 	return fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
 		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), s.howToApprove(revision, prune.Hash(objects)))
@@ -195,17 +197,17 @@ func (s *Set) whyHeld(plan *Plan, g going) string {
 
 // leavers are the members that are declared no more.
 type leavers struct {
-	candidates  []member  // may be deleted
-	terminating []member  // are being deleted already, which nobody can approve or prevent any more
-	kept        []Outcome // of the terminating, and of those that stay whatever anybody approves
-	switchedOff bool      // some are kept by the configuration, which may be changed back
+	candidates  []observed.Member // may be deleted
+	terminating []observed.Member // are being deleted already, which no one can approve or prevent any more
+	kept        []Outcome         // of the terminating, and of those that stay whatever anybody approves
+	switchedOff bool              // some are kept by the configuration, which may be changed back
 }
 
-// sortOut tells what is declared no more and may be deleted from what may not.
+// sortOut separates what is declared no more and may be deleted from what may not.
 func (s *Set) sortOut(plan *Plan) leavers {
 	var sorted leavers
 	for _, m := range plan.leaving {
-		if _, claimed := s.cluster.claimant(m.ID); claimed {
+		if _, claimed := s.cluster.claims.Holder(m.ID); claimed {
 			continue // another repo declares it: it is handed over, never deleted
 		}
 		exempt, off := s.exempts(m), s.switchedOff(m)
@@ -228,15 +230,15 @@ func (s *Set) sortOut(plan *Plan) leavers {
 }
 
 // copied says why an object that looks like the set's own stays.
-func (s *Set) copied(plan *Plan, m member) string {
-	revision := plan.Revision.Revision
+func (s *Set) copied(plan *Plan, m observed.Member) string {
+	revision := plan.Revision.ID
 	return fmt.Sprintf("copied or restored: it carries the label of this set, which has no record of having applied this very object (uid %s); delete it by hand, or approve its deletion by name: %s",
 		m.UID, s.approvalCommand(revision, m.ID.String()))
 }
 
-// keeps returns why an object is not deleted whatever anybody approves, "" if
-// nothing speaks for that.
-func (s *Set) keeps(m member) string {
+// neverDeleted returns why an object is not deleted whatever a user approves, "" if
+// there is no such reason.
+func (s *Set) neverDeleted(m observed.Member) string {
 	if reason := s.exempts(m); reason != "" {
 		return reason
 	}
@@ -244,12 +246,12 @@ func (s *Set) keeps(m member) string {
 }
 
 // exempts returns what on an object itself keeps it from being deleted, "" if nothing does.
-func (s *Set) exempts(m member) string {
+func (s *Set) exempts(m observed.Member) string {
 	switch {
 	case m.Suspended:
-		return "suspended by the annotation " + suspendAnnotation
+		return "suspended by the annotation " + manifest.SuspendAnnotation
 	case m.Kept:
-		return fmt.Sprintf("kept by the annotation %s: \"false\"", pruneAnnotation)
+		return fmt.Sprintf("kept by the annotation %s: \"false\"", manifest.PruneAnnotation)
 	case m.Owned:
 		return "a controller owns it (ownerReferences): it goes with its owner"
 	}
@@ -258,7 +260,7 @@ func (s *Set) exempts(m member) string {
 
 // switchedOff returns what in the configuration keeps an object from being deleted, "" if
 // nothing does.
-func (s *Set) switchedOff(m member) string {
+func (s *Set) switchedOff(m observed.Member) string {
 	switch {
 	case !s.allowsObject(m.ID):
 		return "outside the namespaces in which the configuration allows writing"
@@ -269,16 +271,16 @@ func (s *Set) switchedOff(m member) string {
 }
 
 // blocked is the outcome of an object that left git and stays for now.
-func blocked(m member, reason string) Outcome {
+func blocked(m observed.Member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason}
 }
 
 // exempted is the outcome of an object that stays whatever anybody approves.
-func exempted(m member, reason string) Outcome {
+func exempted(m observed.Member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason, Exempt: true}
 }
 
 // needsApproval is the outcome of an object that goes when a person approves it.
-func needsApproval(m member, reason string) Outcome {
+func needsApproval(m observed.Member, reason string) Outcome {
 	return Outcome{ID: m.ID, Action: Blocked, Reason: reason, NeedsApproval: true}
 }

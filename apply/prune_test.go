@@ -37,7 +37,7 @@ func testFinalizer(t *testing.T, w world) {
 	r := w.newRepo(t, "finalizer")
 	held := strings.Replace(configMap(ns, "held"), "  name:", "  finalizers: [test/block]\n  name:", 1)
 	r.sync(held, configMap(ns, "a"))
-	// The wait for it is bounded; a deletion that somebody began shows at once.
+	// The wait for it is bounded; a deletion that a user began shows at once.
 	if err := w.typed.CoreV1().ConfigMaps(ns).Delete(t.Context(), "held", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -38,7 +39,7 @@ func (s *Set) readRecord(from parent) {
 }
 
 // disown takes members off the record.
-func (s *Set) disown(members []member) {
+func (s *Set) disown(members []observed.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range members {
@@ -57,24 +58,24 @@ func (s *Set) recordAnswer(before, uid types.UID) {
 }
 
 // verdict says what a live object is to the set that declares it no more.
-func (s *Set) verdict(plan *Plan, m member) prune.Verdict {
+func (s *Set) verdict(plan *Plan, m observed.Member) prune.Verdict {
 	return prune.Ownership{
 		Label:    m.Set == s.id,
 		Entry:    m.Applied,
 		Recorded: s.isRecorded(m),
-		Named:    plan.consent.given.NamesOne(plan.Revision.Revision, m.ID.String()),
+		Named:    plan.consent.given.NamesOne(plan.Revision.ID, m.ID.String()),
 	}.Verdict()
 }
 
 // isRecorded reports whether the set has a record of having written the very object.
-func (s *Set) isRecorded(m member) bool {
+func (s *Set) isRecorded(m observed.Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.recorded.Has(m.UID)
 }
 
 // forgetGone takes off the record what was pruned. What merely is not seen stays on it: a
-// list that lacks an object proves nothing, and would make the object a stranger's. Only
+// list that lacks an object proves nothing, and would make the object another owner's. Only
 // where the record has grown far beyond what is there, because others have deleted much,
 // it is cut back to that.
 func (s *Set) forgetGone(plan *Plan, result Result) {
@@ -102,7 +103,7 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 // unserved, or could not be listed, anywhere.
 func (p Plan) seesAll() bool {
 	for gk := range p.parent.kinds() {
-		if _, served := p.kinds.lookup(gk); !served {
+		if _, served := p.kinds.Lookup(gk); !served {
 			return false
 		}
 	}
@@ -119,7 +120,7 @@ func (s *Set) memory(plan *Plan, ahead bool, data map[string]string, spend func(
 	all := map[string]string{dataApproved: ""}
 	if len(plan.consent.approved) > 0 {
 		binaries[binaryApproved] = plan.consent.approved.Encode(maxRecorded)
-		all[dataApproved] = plan.Revision.Revision
+		all[dataApproved] = plan.Revision.ID
 	}
 	maps.Copy(all, data)
 	room := max(0, proofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))

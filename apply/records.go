@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/internal/revision"
 )
 
 // Record is what a set's parent says of the last sync that was carried through, for
@@ -18,10 +21,8 @@ type Record struct {
 	Repo     string
 	URL      string
 	Tier     string
-	Revision string
-	Subject  string // of its commit
-	Ref      string
-	Source   string // CMD, YMLDIR, kubernetes/ or root
+	Revision revision.Revision // as far as it is recorded: ID, Ref and Subject
+	Source   string            // CMD, YMLDIR, kubernetes/ or root
 	Dir      string
 	Writer   string    // the Lease of the kubesync that writes it
 	Written  time.Time // the record; zero if it does not say
@@ -34,7 +35,7 @@ func Records(ctx context.Context, config *rest.Config, namespace string) ([]Reco
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: parentIDLabel})
+	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: manifest.ParentIDLabel})
 	if err != nil {
 		return nil, fmt.Errorf("list the ConfigMaps of apply sets in %s: %w", namespace, err)
 	}
@@ -45,12 +46,17 @@ func Records(ctx context.Context, config *rest.Config, namespace string) ([]Reco
 			continue
 		}
 		data := live.Data
-		written, _ := time.Parse(time.RFC3339, data[dataWritten]) // zero if somebody edited it
+		written, _ := time.Parse(time.RFC3339, data[dataWritten]) // zero if a user edited it
 		records = append(records, Record{
-			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: data[dataRevision], Subject: data[dataSubject], Ref: data[dataRef],
+			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: recordedRevision(data),
 			Source: data[dataSource], Dir: data[dataDirectory], Writer: data[dataWriter], Written: written, Result: data[dataResult],
 		})
 	}
 	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Repo, b.Repo) })
 	return records, nil
+}
+
+// recordedRevision is the revision in a parent's data, as far as it is recorded.
+func recordedRevision(data map[string]string) revision.Revision {
+	return revision.Revision{ID: data[dataRevision], Ref: data[dataRef], Subject: data[dataSubject]}
 }

@@ -6,10 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
-// ParentReference names the parent of a repo's set for an event about it. It asks
-// nobody: without a UID, the parent has not been seen.
+// ParentReference names the parent of a repo's set for an event about it. It sends
+// no request: without a UID, the parent has not been seen.
 func (c *Cluster) ParentReference(repo string) *corev1.ObjectReference {
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.options.OwnNamespace, Name: parentName(repo)}
 	if w := c.watched(); w != nil {
@@ -23,7 +25,7 @@ func (c *Cluster) ParentReference(repo string) *corev1.ObjectReference {
 // Reference names a live object of a repo for an event about it; nil if it is not
 // seen, or if the event would stand where the configuration allows no writes. Events
 // about cluster-scoped objects stand in the namespace default.
-func (c *Cluster) Reference(repo string, id ID) *corev1.ObjectReference {
+func (c *Cluster) Reference(repo string, id manifest.ID) *corev1.ObjectReference {
 	w, s := c.watched(), c.setByName(repo)
 	if w == nil || s == nil || !s.allows(cmp.Or(id.Namespace, metav1.NamespaceDefault)) {
 		return nil

@@ -3,11 +3,14 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // Action is what was done about one object. The set is closed: log lines, the
-// dry run's output and whatever else tells of a sync use these words and no others.
+// dry run's output and whatever else reports on a sync use these words and no others.
 type Action string
 
 const (
@@ -16,25 +19,25 @@ const (
 	Unchanged  Action = "unchanged"  // was as declared
 	Pruned     Action = "pruned"     // left git, deleted and observed gone
 	Blocked    Action = "blocked"    // left git, may or can not be deleted yet
-	Parked     Action = "parked"     // waits for its CRD or Namespace, or to be gone and created again
+	Pending    Action = "pending"    // waits for its CRD or Namespace, or to be gone and created again
 	Refused    Action = "refused"    // not ours to write
 	Failed     Action = "failed"     // tried, and the API server said no
 )
 
 // Actions lists every action in the order reports show them.
 func Actions() []Action {
-	return []Action{Created, Configured, Unchanged, Pruned, Blocked, Parked, Refused, Failed}
+	return []Action{Created, Configured, Unchanged, Pruned, Blocked, Pending, Refused, Failed}
 }
 
 // Outcome is what became of one object in one sync.
 type Outcome struct {
-	ID     ID
-	Origin Origin // zero for objects that left git
+	ID     manifest.ID
+	Origin manifest.Origin // zero for objects that left git
 	Action Action
-	// Reason says why for Blocked, Parked and Refused, and may add to the others
+	// Reason says why for Blocked, Pending and Refused, and may add to the others
 	// (for example which immutable field had an object recreated).
 	Reason string
-	// Exempt marks what is Blocked whatever anybody approves: by its annotations, its owner
+	// Exempt marks what is Blocked whatever a user approves: by its annotations, its owner
 	// or the configuration. All else that is Blocked waits for something.
 	Exempt bool
 	// Err is set for Failed and Refused.
@@ -65,12 +68,19 @@ type Result struct {
 	// Waits says for which other repos pruning waits, since what left this one may have
 	// moved there; empty if for none. It goes on by itself.
 	Waits string
-	// Suspended says who stopped every write to the set; empty if nobody did.
+	// Standing says that nothing was looked at, because nothing has happened since the sync
+	// before: all is as that one found it, and there are no Outcomes, but their Counts.
+	Standing bool
+	counts   map[Action]int // where it is set
+	// Suspended says who stopped every write to the set; empty if no one did.
 	Suspended string
 }
 
 // Counts returns how many objects had each action.
 func (r Result) Counts() map[Action]int {
+	if r.Standing {
+		return maps.Clone(r.counts)
+	}
 	counts := map[Action]int{}
 	for _, outcome := range r.Outcomes {
 		counts[outcome.Action]++
@@ -90,13 +100,13 @@ func (r Result) WaitingPrunes() int {
 }
 
 // Err returns why the cluster is not what git says: objects that failed, were
-// refused or are parked. It is nil where all that is missing is an approved
+// refused or are pending. It is nil where all that is missing is an approved
 // prune, since that waits for a person.
 func (r Result) Err() error {
 	var problems []error
 	for _, o := range r.Outcomes {
 		switch o.Action {
-		case Failed, Refused, Parked:
+		case Failed, Refused, Pending:
 			problems = append(problems, o.problem())
 		}
 	}
@@ -139,7 +149,7 @@ func (r Result) state() string {
 	counts := r.Counts()
 	synced := counts[Created] + counts[Configured] + counts[Unchanged]
 	text := fmt.Sprintf("%d synced", synced)
-	for _, action := range []Action{Blocked, Parked, Refused, Failed} {
+	for _, action := range []Action{Blocked, Pending, Refused, Failed} {
 		if counts[action] > 0 {
 			text += fmt.Sprintf(", %d %s", counts[action], action)
 		}
@@ -148,8 +158,8 @@ func (r Result) state() string {
 }
 
 // remaining returns what left git and is still there.
-func (r Result) remaining() []ID {
-	var ids []ID
+func (r Result) remaining() []manifest.ID {
+	var ids []manifest.ID
 	for _, o := range r.Outcomes {
 		if o.Origin.File == "" && o.Action != Pruned {
 			ids = append(ids, o.ID)

@@ -2,18 +2,22 @@ package apply
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // SetOptions describe one repo's set of objects on a cluster.
 type SetOptions struct {
 	Name string // the repo's name; the parent is the ConfigMap kubesync-<Name>
-	Tier Tier
+	Tier manifest.Tier
 	// Namespace is where namespaced objects go that name none; NamespaceFromPod
 	// says that it is merely the daemon's own.
 	Namespace        string
@@ -22,7 +26,7 @@ type SetOptions struct {
 	// cluster's own list holds besides.
 	Namespaces []string
 	Prune      bool
-	PruneLimit PruneLimit
+	PruneLimit prune.Limit
 	Suspend    bool // the configuration stops every write
 	// Preview says that the set is only ever dry-run, with files that the daemon which
 	// writes it has not got yet.
@@ -37,8 +41,8 @@ type SetOptions struct {
 	// Rendering is what the configuration says of how manifests are made of a revision, as
 	// prune.Rendering has it.
 	Rendering prune.Rendering
-	// OnDrift hears of drift while the cluster is being watched, from any goroutine; it
-	// should not wait. Nil for nobody.
+	// OnDrift receives drift while the cluster is being watched, from any goroutine; it
+	// should not wait. Nil for no one.
 	OnDrift func(Drift)
 	// Limits bound what manifests may cost; the zero value is the defaults.
 	Limits limits.Limits
@@ -49,26 +53,29 @@ type SetOptions struct {
 type Set struct {
 	cluster    *Cluster
 	options    SetOptions
-	client     *client // the identity that writes the set's objects
-	id         string  // the apply set ID
+	client     *kube.Client // the identity that writes the set's objects
+	id         string       // the apply set ID
 	parentName string
-	abandoned  bool // its repo is not listed, and it is there to be deleted
-	loader     *Loader
-	checker    Checker // used by Plan alone
+	unlisted   bool // its repo is not listed, and it is there to be deleted
+	loader     *manifest.Loader
+	checker    manifest.Checker // used by Plan alone
 	// CRDs whose kinds were waited for in vain; used by Apply alone.
-	inVain map[ID]bool
+	inVain map[manifest.ID]bool
 
-	mu      sync.Mutex       // guards what follows, which other sets read
-	claimed bool             // the set has said at least once what it declares
-	active  bool             // drift may be corrected: nobody has suspended the set
-	parked  bool             // the last plan had parked objects
-	objects map[ID]*declared // nil before the first sync
-	// resting is what is known of objects that are declared and parked: whoever puts them
+	wakes atomic.Uint64 // how often the set was to be synced for a reason found out in between
+
+	mu       sync.Mutex                // guards what follows, which other sets read
+	claimed  bool                      // the set has said at least once what it declares
+	active   bool                      // drift may be corrected: no one has suspended the set
+	pending  bool                      // the last plan had pending objects
+	objects  map[manifest.ID]*declared // nil before the first sync
+	standing *standing                 // nil if the last sync changed something, or left something to be done
+	// resting is what is known of objects that are declared and pending: whoever puts them
 	// back may have to know, of a Job, that it has run.
-	resting map[ID]*declared
-	homes   map[string]bool // the Namespaces that are declared, or objects in them
-	dying   map[ID]member   // what is declared, and was found being deleted
-	verify  time.Time       // when the next verification is due
+	resting map[manifest.ID]*declared
+	homes   map[string]bool                 // the Namespaces that are declared, or objects in them
+	dying   map[manifest.ID]observed.Member // what is declared, and was found being deleted
+	verify  time.Time                       // when the next verification is due
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished
@@ -78,21 +85,21 @@ type Set struct {
 	parentless bool // the parent was not there when a plan began
 	// left says since when members are declared no more; waiting, which other repos
 	// pruning them, or an object, waits for.
-	left    map[ID]time.Time
+	left    map[manifest.ID]time.Time
 	waiting []string
 	// The parent's annotations and labels, as last read or written.
 	steering, steeringLabels map[string]string
 
 	// rejected holds what the API server called a mistake in the manifest, with
 	// the content it was said of: sending the same again would not help.
-	rejected map[ID]rejection
+	rejected map[manifest.ID]rejection
 	// deleting holds the deletions that were begun and not yet observed to end.
-	deleting map[ID]member
+	deleting map[manifest.ID]observed.Member
 }
 
 // rejection is a manifest error that stands until the content changes.
 type rejection struct {
-	content digest // of what was sent
+	content manifest.Digest // of what was sent
 	err     error
 }
 
@@ -103,7 +110,7 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 	return s
 }
 
-// newSet makes a set that nobody knows.
+// newSet makes a set that no one knows.
 func (c *Cluster) newSet(options SetOptions) *Set {
 	name := parentName(options.Name)
 	s := &Set{
@@ -112,12 +119,12 @@ func (c *Cluster) newSet(options SetOptions) *Set {
 		client:     c.own,
 		id:         applySetID(c.options.OwnNamespace, name),
 		parentName: name,
-		loader:     NewLoader(options.Limits),
-		rejected:   map[ID]rejection{},
-		deleting:   map[ID]member{},
+		loader:     manifest.NewLoader(options.Limits),
+		rejected:   map[manifest.ID]rejection{},
+		deleting:   map[manifest.ID]observed.Member{},
 		recorded:   prune.Record{},
 	}
-	if options.Tier == Application {
+	if options.Tier == manifest.Application {
 		s.client = c.limited
 	}
 	return s
@@ -142,26 +149,26 @@ func (s *Set) Close() {
 	}
 }
 
-// allows tells whether the configuration lets the set write in a namespace.
+// allows reports whether the configuration lets the set write in a namespace.
 func (s *Set) allows(namespace string) bool {
 	return listAllows(s.cluster.options.Namespaces, namespace) && listAllows(s.options.Namespaces, namespace)
 }
 
-// allowsObject tells whether the configuration lets the set write an object.
+// allowsObject reports whether the configuration lets the set write an object.
 // Where namespaces are listed, these Namespaces themselves are the only
 // cluster-scoped objects.
-func (s *Set) allowsObject(id ID) bool {
+func (s *Set) allowsObject(id manifest.ID) bool {
 	switch {
 	case id.Namespace != "":
 		return s.allows(id.Namespace)
-	case id.GroupKind() == namespaceKind:
+	case id.GroupKind() == manifest.NamespaceKind:
 		return s.allows(id.Name)
 	default:
 		return s.cluster.options.Namespaces == nil && s.options.Namespaces == nil
 	}
 }
 
-// hasClaimed tells whether the set has said what it declares since it started.
+// hasClaimed reports whether the set has said what it declares since it started.
 func (s *Set) hasClaimed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +178,13 @@ func (s *Set) hasClaimed() bool {
 // claim says what the set declares from now on, and notes what other repos of this
 // daemon declare already.
 func (s *Set) claim(plan *Plan) {
-	plan.taken = s.cluster.claim(s.options.Name, plan.declared, func(id ID) bool { return plan.members[id].Set == s.id })
+	taken, heirs := s.cluster.claims.Declare(s.options.Name, plan.declared, func(id manifest.ID) bool { return plan.members[id].Set == s.id })
+	plan.taken = taken
+	for _, heir := range heirs {
+		s.cluster.wake(heir) // what it waits for is its own now
+	}
 	s.mu.Lock()
 	s.claimed = true
 	s.mu.Unlock()
-	s.cluster.loadedAt(s.options.Name, plan.Revision.Polled)
+	s.cluster.readAt(s.options.Name, plan.Revision.Polled)
 }

@@ -10,7 +10,7 @@ import (
 
 // rendering is what decides over the set's manifests besides the revision, the URL, the
 // source and the directory, which the parent records by themselves.
-func (s *Set) rendering(revision SetRevision) prune.Rendering {
+func (s *Set) rendering(revision Provenance) prune.Rendering {
 	all := prune.Rendering{
 		"the tier":                             s.options.Tier.String(),
 		"the namespace of objects without one": s.options.Namespace,
@@ -25,13 +25,13 @@ func (s *Set) rendering(revision SetRevision) prune.Rendering {
 func recordedRendering(p parent) prune.Rendering {
 	var recorded prune.Rendering
 	if err := json.Unmarshal([]byte(p.data(dataRendering)), &recorded); err != nil {
-		return nil // nothing was recorded, or somebody edited it
+		return nil // nothing was recorded, or a user edited it
 	}
 	return recorded
 }
 
 // sourceData is what a parent records of where the manifests come from.
-func (s *Set) sourceData(revision SetRevision) map[string]string {
+func (s *Set) sourceData(revision Provenance) map[string]string {
 	text, err := json.Marshal(s.rendering(revision))
 	if err != nil {
 		panic(fmt.Sprintf("a map of strings cannot be encoded: %v", err))

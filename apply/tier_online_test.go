@@ -8,17 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 func TestLimitedTier(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ns := w.namespace(t, "apps")
-	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = apply.Application, ns }
+	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = manifest.Application, ns }
 	r := w.newRepo(t, "app", limited)
-	w.Listed([]apply.ListedRepo{{Name: "app", Tier: apply.Application}})
+	w.Listed([]apply.ListedRepo{{Name: "app", Tier: manifest.Application}})
 	r.want(r.sync(configMap(ns, "a")), "created ConfigMap/apps/a")
-	if _, err := w.typed.RbacV1().RoleBindings(ns).Get(t.Context(), apply.BindingName, metav1.GetOptions{}); err != nil {
+	if _, err := w.typed.RbacV1().RoleBindings(ns).Get(t.Context(), manifest.BindingName, metav1.GetOptions{}); err != nil {
 		t.Errorf("the RoleBinding for application repos: %v", err)
 	}
 	if bindings, err := w.typed.RbacV1().RoleBindings("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kubesync"}); err != nil || len(bindings.Items) > 0 {
@@ -35,7 +36,7 @@ func TestLimitedTier(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bindings, err := w.typed.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kubesync"}); err != nil || len(bindings.Items) > 0 {
-		t.Errorf("RoleBindings that nobody wants are still there: %v %v", bindings, err)
+		t.Errorf("RoleBindings that no one wants are still there: %v %v", bindings, err)
 	}
 }
 
@@ -54,9 +55,9 @@ func TestWithoutClusterAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := daemon(t, identity.Config(), "kubesync-restricted")
-	d.Listed([]apply.ListedRepo{{Name: "one", Tier: apply.Application}, {Name: "two", Tier: apply.Application}})
+	d.Listed([]apply.ListedRepo{{Name: "one", Tier: manifest.Application}, {Name: "two", Tier: manifest.Application}})
 	ns := w.namespace(t, "team")
-	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = apply.Application, ns }
+	limited := func(o *apply.SetOptions) { o.Tier, o.Namespace = manifest.Application, ns }
 	one, two := newRepo(t, d, "one", limited), newRepo(t, d, "two", limited)
 	one.want(one.sync(configMap(ns, "a"), configMap(ns, "b")), "created ConfigMap/team/a", "created ConfigMap/team/b")
 	one.want(one.sync(configMap(ns, "a")), "unchanged ConfigMap/team/a", "blocked ConfigMap/team/b")

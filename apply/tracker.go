@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // sightPatience is how long a plan waits for what is not seen at the moment.
@@ -21,10 +24,10 @@ const sightPatience = 5 * time.Second
 // tracker follows, of every kind in use, the objects that carry an apply set's
 // label: one watch a kind, whatever the number of sets.
 type tracker struct {
-	sight  *sight
-	served func(context.Context) (*kinds, error) // takes a new look at what is served
-	told   func(ID, metav1.Object)               // hears of each change
-	read   readEntries                           // of all kinds
+	watches *watches
+	served  func(context.Context) (*kube.Kinds, error) // takes a new look at what is served
+	changed func(manifest.ID, metav1.Object)           // receives each change
+	read    observed.Reader                            // of all kinds
 
 	mu    sync.Mutex // guards what follows
 	kinds map[schema.GroupKind]*trackedKind
@@ -34,7 +37,7 @@ type tracker struct {
 
 // trackedKind is one kind that is followed.
 type trackedKind struct {
-	served servedKind
+	served kube.ServedKind
 	// views are what is followed of it: all namespaces, under "", or, where the daemon
 	// may not see them all, some.
 	views map[string]*view
@@ -42,14 +45,14 @@ type trackedKind struct {
 
 // view is what is known of a kind in all namespaces or in one.
 type view struct {
-	*follow.Shelf[ID, member]
+	*follow.Store[manifest.ID, observed.Member]
 	stop     context.CancelFunc
 	regained func()
 }
 
-// Current implements follow.Audience.
+// Current implements follow.Handler.
 func (v *view) Current(version string) {
-	v.Shelf.Current(version)
+	v.Store.Current(version)
 	v.regained()
 }
 
@@ -62,17 +65,17 @@ func (v *view) patience() time.Duration {
 	return sightPatience
 }
 
-func newTracker(s *sight, served func(context.Context) (*kinds, error), told func(ID, metav1.Object)) *tracker {
+func newTracker(s *watches, served func(context.Context) (*kube.Kinds, error), changed func(manifest.ID, metav1.Object)) *tracker {
 	return &tracker{
-		sight: s, served: served, told: told,
+		watches: s, served: served, changed: changed,
 		kinds: map[schema.GroupKind]*trackedKind{}, users: map[*Set]map[schema.GroupKind]bool{}, blind: map[schema.GroupKind]bool{},
 	}
 }
 
-// use makes the kinds those that a set uses, and stops following what nobody uses.
+// use makes the kinds those that a set uses, and stops following what no one uses.
 // A kind that is not served is not followed: it has no objects. The set itself looks at
 // its kinds after that.
-func (t *tracker) use(s *Set, k *kinds, wanted map[schema.GroupKind]bool) {
+func (t *tracker) use(s *Set, k *kube.Kinds, wanted map[schema.GroupKind]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.users[s] = maps.Clone(wanted)
@@ -87,8 +90,8 @@ func (t *tracker) use(s *Set, k *kinds, wanted map[schema.GroupKind]bool) {
 // follow begins to follow a kind, or goes over to the version in which it is served
 // by now. It reports whether what was known of the kind is given up: then whoever uses
 // it has to look again. The caller holds mu.
-func (t *tracker) follow(gk schema.GroupKind, k *kinds) (gaveUp bool) {
-	served, known := k.lookup(gk)
+func (t *tracker) follow(gk schema.GroupKind, k *kube.Kinds) (gaveUp bool) {
+	served, known := k.Lookup(gk)
 	if kind := t.kinds[gk]; kind != nil && (!known || kind.served.GVR != served.GVR) {
 		t.drop(gk)
 		gaveUp = true
@@ -117,7 +120,7 @@ func (t *tracker) release(s *Set) {
 	t.tidy()
 }
 
-// tidy stops following what nobody uses. The caller holds mu.
+// tidy stops following what no one uses. The caller holds mu.
 func (t *tracker) tidy() {
 	used := map[schema.GroupKind]bool{}
 	for _, wanted := range t.users {
@@ -155,7 +158,7 @@ func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 		}
 		known.stop()
 	}
-	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace, hasHealth(gk, kind.served))
+	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace, observed.HasHealth(gk, kind.served))
 	return kind.views[namespace]
 }
 
@@ -163,24 +166,24 @@ func (t *tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 // objects, or their metadata.
 func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, namespace string, whole bool) *view {
 	var opened *view
-	reduce := func(live metav1.Object) (ID, member) {
-		m := t.read.member(gk, gvr, live)
+	reduce := func(live metav1.Object) (manifest.ID, observed.Member) {
+		m := t.read.Member(gk, gvr, live)
 		if before, known := opened.Get(m.ID); known && before.Health != nil && m.Health != nil && before.Health.State == m.Health.State {
 			m.Health.Since = before.Health.Since
 		}
 		return m.ID, m
 	}
-	what, as := gvr.GroupResource().String(), t.sight.own
+	what, as := gvr.GroupResource().String(), t.watches.own
 	if namespace != "" {
-		what, as = what+" in namespace "+namespace, t.sight.limited
+		what, as = what+" in namespace "+namespace, t.watches.limited
 	}
-	var resource follow.Resource = as.followMetadata(gvr, namespace)
+	var resource follow.Resource = as.FollowMetadata(gvr, namespace)
 	if whole {
-		resource = as.followWhole(gk, gvr, namespace)
+		resource = as.FollowObjects(gk, gvr, namespace)
 	}
-	shelf := follow.NewShelf(what, reduce, t.told).Grouped(setOf)
-	opened = &view{Shelf: shelf, regained: func() { t.regained(gk) }}
-	opened.stop = t.sight.follow(what, resource, metav1.ListOptions{LabelSelector: partOfLabel}, opened, func(err error, stop context.CancelFunc) {
+	store := follow.NewStore(what, reduce, t.changed).Grouped(setOf).Ignoring(observed.Member.StandsAs)
+	opened = &view{Store: store, regained: func() { t.regained(gk) }}
+	opened.stop = t.watches.follow(what, resource, metav1.ListOptions{LabelSelector: manifest.PartOfLabel}, opened, func(err error, stop context.CancelFunc) {
 		switch {
 		case apierrors.IsForbidden(err):
 			stop() // asking again and again would not help; a plan does if it has to
@@ -192,13 +195,13 @@ func (t *tracker) open(gk schema.GroupKind, gvr schema.GroupVersionResource, nam
 }
 
 // setOf is the set that a member belongs to.
-func setOf(m member) string { return m.Set }
+func setOf(m observed.Member) string { return m.Set }
 
 // lookAnew looks whether a kind is served in another version, or no more. The syncs of
-// its users follow it there, or park what was of that kind.
+// its users follow it there, or hold back what was of that kind.
 func (t *tracker) lookAnew(gk schema.GroupKind) {
-	k, err := t.served(t.sight.ctx)
-	if err != nil || k.groupUnreachable(gk.Group) != nil {
+	k, err := t.served(t.watches.ctx)
+	if err != nil || k.GroupUnreachable(gk.Group) != nil {
 		return // the watch will be tried again, and lead here again
 	}
 	t.mu.Lock()
@@ -231,7 +234,7 @@ func (t *tracker) miss(gk schema.GroupKind, v *view) {
 
 // missing returns the sets that use a kind which was not served when they were
 // planned, so that it is not followed, and, unless k is nil, is served by now.
-func (t *tracker) missing(k *kinds) []*Set {
+func (t *tracker) missing(k *kube.Kinds) []*Set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var sets []*Set
@@ -239,7 +242,7 @@ func (t *tracker) missing(k *kinds) []*Set {
 		for gk := range wanted {
 			served := k == nil
 			if !served {
-				_, served = k.lookup(gk)
+				_, served = k.Lookup(gk)
 			}
 			if t.kinds[gk] == nil && served {
 				sets = append(sets, s)
@@ -254,20 +257,20 @@ func (t *tracker) missing(k *kinds) []*Set {
 // that. Where the daemon may not see all namespaces it looks, for an application repo,
 // into those where the repo has objects, with the rights that it has there. A kind of
 // which it cannot be known what there is keeps no other from being known.
-func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds, of interest) (*inventory, error) {
+func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kube.Kinds, of interest) (*inventory, error) {
 	found, looked := newInventory(of), map[schema.GroupKind][]*view{}
 	for gk := range in.kinds {
-		if _, served := k.lookup(gk); !served {
-			if err := k.groupUnreachable(gk.Group); err != nil {
+		if _, served := k.Lookup(gk); !served {
+			if err := k.GroupUnreachable(gk.Group); err != nil {
 				found.miss(gk, err)
 			}
 			continue
 		}
-		v, forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == System)
+		v, forbidden, err := t.lookAt(ctx, gk, "", s.options.Tier == manifest.System)
 		if err == nil {
 			looked[gk] = []*view{v}
 		}
-		if forbidden && s.options.Tier == Application {
+		if forbidden && s.options.Tier == manifest.Application {
 			looked[gk], err = t.lookInto(ctx, gk, in, found)
 		} else if forbidden {
 			return nil, err
@@ -289,7 +292,7 @@ func (t *tracker) look(ctx context.Context, s *Set, in scope, k *kinds, of inter
 func (i *inventory) gather(seen map[schema.GroupKind][]*view) {
 	for _, views := range seen {
 		for _, v := range views {
-			v.EachOf(i.of.set, func(id ID, m member) { i.members[id] = m })
+			v.EachOf(i.of.set, func(id manifest.ID, m observed.Member) { i.members[id] = m })
 		}
 	}
 	for id := range i.of.named() {
@@ -340,9 +343,32 @@ func (t *tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace str
 	return v, false, nil
 }
 
-// find returns what is known of an object; known tells whether it was looked for,
+// changesOf counts what has changed about the objects of a set, of all kinds that it
+// uses; false while of some it is not known what there is.
+func (t *tracker) changesOf(s *Set) (changes uint64, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for gk := range t.users[s] {
+		kind := t.kinds[gk]
+		if kind == nil {
+			return 0, false
+		}
+		for _, v := range kind.views {
+			if v.forbidden() {
+				continue
+			}
+			if current, _, _ := v.State(); !current {
+				return 0, false
+			}
+			changes += v.Changes(s.id)
+		}
+	}
+	return changes, true
+}
+
+// find returns what is known of an object; known reports whether it was looked for,
 // with an answer that is current.
-func (t *tracker) find(id ID) (m member, there, known bool) {
+func (t *tracker) find(id manifest.ID) (m observed.Member, there, known bool) {
 	for _, v := range t.viewsWith(id) {
 		current, _, _ := v.State()
 		known = known || current
@@ -353,23 +379,23 @@ func (t *tracker) find(id ID) (m member, there, known bool) {
 	return m, there, known
 }
 
-// seesWhole tells whether a kind's objects are seen whole.
+// seesWhole reports whether a kind's objects are seen whole.
 func (t *tracker) seesWhole(gk schema.GroupKind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kind := t.kinds[gk]
-	return kind != nil && hasHealth(gk, kind.served)
+	return kind != nil && observed.HasHealth(gk, kind.served)
 }
 
 // put notes what the answer to a write said of an object.
-func (t *tracker) put(id ID, live metav1.Object) {
+func (t *tracker) put(id manifest.ID, live metav1.Object) {
 	for _, v := range t.viewsWith(id) {
 		v.Put(live)
 	}
 }
 
 // viewsWith returns the views in which an object would be seen.
-func (t *tracker) viewsWith(id ID) []*view {
+func (t *tracker) viewsWith(id manifest.ID) []*view {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kind := t.kinds[id.GroupKind()]
@@ -385,7 +411,7 @@ func (t *tracker) viewsWith(id ID) []*view {
 	return views
 }
 
-// forbidden tells whether nothing is seen there, because that is not allowed. What was
+// forbidden reports whether nothing is seen there, because that is not allowed. What was
 // put there would stay as it is for ever, whatever becomes of the object.
 func (v *view) forbidden() bool {
 	_, _, problem := v.State()

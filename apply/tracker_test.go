@@ -14,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // answers is a transport whose API server answers without being asked twice.
@@ -34,16 +37,16 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestForbiddenAtOnce(t *testing.T) {
 	t.Parallel()
 	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
-	refusing, err := newClient(&rest.Config{Host: "http://api.invalid", QPS: -1}, &http.Client{
+	refusing, err := kube.NewClient(&rest.Config{Host: "http://api.invalid", QPS: -1}, &http.Client{
 		Transport: answers(func(*http.Request) (int, string) { return http.StatusForbidden, forbidden }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &sight{ctx: ctx, own: refusing, limited: refusing, log: zerolog.Nop(), blind: map[string]Blind{}}
+	s := &watches{ctx: ctx, own: refusing, limited: refusing, log: zerolog.Nop(), blind: map[string]Blind{}}
 	secrets := schema.GroupKind{Kind: "Secret"}
-	tracked := newTracker(s, nil, func(ID, metav1.Object) {})
+	tracked := newTracker(s, nil, func(manifest.ID, metav1.Object) {})
 	tracked.use(&Set{}, serving(secrets, "v1"), map[schema.GroupKind]bool{secrets: true})
 	for range 500 {
 		if err := tracked.view(secrets, "shop", true).Await(ctx, time.Minute, apierrors.IsForbidden); !apierrors.IsForbidden(err) {
@@ -64,12 +67,12 @@ func TestForbiddenAtOnce(t *testing.T) {
 }
 
 // serving is the discovery of an API server that serves one kind, in one version.
-func serving(gk schema.GroupKind, version string) *kinds {
+func serving(gk schema.GroupKind, version string) *kube.Kinds {
 	gvk := gk.WithVersion(version)
 	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gk.Kind) + "s")
-	return &kinds{
-		served:    map[schema.GroupVersionKind]servedKind{gvk: {GVR: gvr, Namespaced: true}},
-		preferred: map[schema.GroupKind]schema.GroupVersionKind{gk: gvk},
+	return &kube.Kinds{
+		Served:    map[schema.GroupVersionKind]kube.ServedKind{gvk: {GVR: gvr, Namespaced: true}},
+		Preferred: map[schema.GroupKind]schema.GroupVersionKind{gk: gvk},
 	}
 }
 
@@ -80,14 +83,14 @@ func wakened() (s *Set, times *int) {
 }
 
 // TestDroppedMeanwhile looks at a kind that another set, going by older discovery, has
-// just had followed no more: nobody knows what there is of it, and whoever uses it looks
+// just had followed no more: no one knows what there is of it, and whoever uses it looks
 // again.
 func TestDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
 	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	used := map[schema.GroupKind]bool{widgets: true}
-	now, older := serving(widgets, "v1"), &kinds{}
-	tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+	now, older := serving(widgets, "v1"), &kube.Kinds{}
+	tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
 	s, woken := wakened()
 	tracked.use(s, now, used)
 	tracked.use(&Set{}, older, used)
@@ -96,7 +99,7 @@ func TestDroppedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found.blind[widgets] == nil {
-		t.Error("a kind that nobody looked at counts as one without objects")
+		t.Error("a kind that no one looked at counts as one without objects")
 	}
 	if *woken != 1 {
 		t.Errorf("woken %d times, want 1", *woken)
@@ -104,13 +107,13 @@ func TestDroppedMeanwhile(t *testing.T) {
 }
 
 // TestOtherVersion has a kind served in another version: all who use it look at it there,
-// once, and nobody has itself woken by its own plan.
+// once, and no one has itself woken by its own plan.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	used := map[schema.GroupKind]bool{widgets: true}
 	is := serving(widgets, "v1")
-	tracked := newTracker(&sight{ctx: t.Context()}, func(context.Context) (*kinds, error) { return is, nil }, nil)
+	tracked := newTracker(&watches{ctx: t.Context()}, func(context.Context) (*kube.Kinds, error) { return is, nil }, nil)
 	one, oneWoken := wakened()
 	two, twoWoken := wakened()
 	steps := []struct {
@@ -124,9 +127,9 @@ func TestOtherVersion(t *testing.T) {
 		{"both plan for that", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 1, 1},
 		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.use(one, is, used) }, 1, 2},
 		{"the other plans for that", func() { tracked.use(two, is, used) }, 1, 2},
-		{"the kind is gone", func() { is = &kinds{}; tracked.lookAnew(widgets) }, 2, 3},
+		{"the kind is gone", func() { is = &kube.Kinds{}; tracked.lookAnew(widgets) }, 2, 3},
 		{"both plan without it", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 2, 3},
-		{"nobody uses it when its watch ends", func() {
+		{"no one uses it when its watch ends", func() {
 			tracked.release(one)
 			tracked.release(two)
 			is = serving(widgets, "v4")
@@ -139,7 +142,7 @@ func TestOtherVersion(t *testing.T) {
 		}
 	}
 	if len(tracked.kinds) > 0 {
-		t.Error("what nobody uses is followed")
+		t.Error("what no one uses is followed")
 	}
 }
 
@@ -161,10 +164,10 @@ func TestMissedAndRegained(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tracked := newTracker(&sight{ctx: t.Context()}, nil, nil)
+			tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
 			s, woken := wakened()
 			tracked.use(s, serving(widgets, "v1"), map[schema.GroupKind]bool{widgets: true})
-			test.do(tracked, &view{Shelf: follow.NewShelf[ID, member]("widgets", nil, nil), regained: func() { tracked.regained(widgets) }})
+			test.do(tracked, &view{Store: follow.NewStore[manifest.ID, observed.Member]("widgets", nil, nil), regained: func() { tracked.regained(widgets) }})
 			if *woken != test.woken {
 				t.Errorf("woken %d times, want %d", *woken, test.woken)
 			}

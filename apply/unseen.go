@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // enterNamespaces gives an application repo its rights, and looks at what could
@@ -62,7 +65,7 @@ func (s *Set) judgeUnseen(ctx context.Context, plan *Plan, live liveNamespaces, 
 	}
 	if len(lacking) > 0 {
 		err := fmt.Errorf("user %s has no rights in %s, although RoleBinding %s should give it ClusterRole admin there",
-			LimitedUser, strings.Join(lacking, ", "), BindingName)
+			LimitedUser, strings.Join(lacking, ", "), manifest.BindingName)
 		return errors.Join(err, bindings)
 	}
 	if len(closed) > 0 {
@@ -73,7 +76,7 @@ func (s *Set) judgeUnseen(ctx context.Context, plan *Plan, live liveNamespaces, 
 }
 
 // setAside fails the objects of the kinds that the repo may not look at in a namespace,
-// although it may write others there: whose such an object is could not be told. What it
+// although it may write others there: whose such an object is is not known. What it
 // has there of these kinds stays.
 func (s *Set) setAside(plan *Plan, namespace string) {
 	closed := plan.unseen[namespace]
@@ -84,15 +87,15 @@ func (s *Set) setAside(plan *Plan, namespace string) {
 	slices.Sort(names)
 	plan.Warnings = append(plan.Warnings, fmt.Sprintf("what the repo has of %s in %s cannot be seen and stays as it is: ClusterRole admin does not let application repos list it",
 		strings.Join(names, ", "), namespace))
-	seen := make([]Object, 0, len(plan.objects))
+	seen := make([]manifest.Object, 0, len(plan.objects))
 	for _, o := range plan.objects {
 		err, unseen := closed[o.ID().GroupKind()]
 		if !unseen || o.ID().Namespace != namespace {
 			seen = append(seen, o)
 			continue
 		}
-		served, _ := plan.kinds.lookup(o.ID().GroupKind())
-		plan.held = append(plan.held, failed(Outcome{ID: o.ID(), Origin: o.Origin}, s.explain(err, o, served.GVR.Resource)))
+		served, _ := plan.kinds.Lookup(o.ID().GroupKind())
+		plan.held = append(plan.held, failed(Outcome{ID: o.ID(), Origin: o.Origin}, kube.Explain(err, o.ID().Group, served.GVR.Resource, s.options.Tier)))
 	}
 	plan.objects = seen
 }

@@ -10,7 +10,7 @@ import (
 
 // What the loops that keep sets in sync are woken by, besides their own clocks.
 
-// note notes the parent as it is now, nil if there is none, and tells whether its
+// note notes the parent as it is now, nil if there is none, and reports whether its
 // labels or annotations, by which people steer the set, are others than when it was
 // last noted, which we do of what we write ourselves. What the set has never seen
 // has not changed.
@@ -42,24 +42,25 @@ func (c *Cluster) wake(repo string) {
 
 // wake has the set synced now.
 func (s *Set) wake() {
+	s.wakes.Add(1)
 	if s.options.Wake != nil {
 		s.options.Wake()
 	}
 }
 
-// wakeParked has those repos synced now that have parked objects.
-func (c *Cluster) wakeParked() {
+// wakePending has those repos synced now that have pending objects.
+func (c *Cluster) wakePending() {
 	for _, s := range c.allSets() {
-		if s.hasParked() {
+		if s.hasPending() {
 			s.wake()
 		}
 	}
 }
 
-// anyParked tells whether some repo has parked objects.
-func (c *Cluster) anyParked() bool {
+// anyPending reports whether some repo has pending objects.
+func (c *Cluster) anyPending() bool {
 	for _, s := range c.allSets() {
-		if s.hasParked() {
+		if s.hasPending() {
 			return true
 		}
 	}
@@ -77,32 +78,32 @@ func (c *Cluster) allSets() []*Set {
 	return sets
 }
 
-// hasParked tells whether the last sync left objects parked.
-func (s *Set) hasParked() bool {
+// hasPending reports whether the last sync left objects pending.
+func (s *Set) hasPending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.parked
+	return s.pending
 }
 
-// housedMeanwhile tells whether there is by now a Namespace for which the plan parked an
-// object, or is none any more where one was being deleted. Whoever heard of it before the
-// set was noted as parked did not wake it.
+// housedMeanwhile reports whether there is by now a Namespace for which the plan held back an
+// object, or is none any more where one was being deleted. Whoever saw it before the
+// set was noted as pending did not wake it.
 func (s *Set) housedMeanwhile(plan *Plan) bool {
 	w := s.cluster.watched()
 	return w != nil && slices.ContainsFunc(plan.held, func(o Outcome) bool {
-		home := o.ID.home()
+		home := o.ID.Home()
 		ns, there := w.namespaces.Get(home)
 		return there && !ns.terminating && !plan.live.exists(home) || !there && plan.live.terminating[home]
 	})
 }
 
-// nudge asks for the housekeeping to be done now. It never waits.
-func (c *Cluster) nudge() {
+// requestHousekeeping asks for the housekeeping to be done now. It never waits.
+func (c *Cluster) requestHousekeeping() {
 	select {
-	case c.nudged <- struct{}{}:
+	case c.housekeeping <- struct{}{}:
 	default: // one is pending, which will see everything that this one would
 	}
 }
 
-// Nudged receives when something changed that the housekeeping is about.
-func (c *Cluster) Nudged() <-chan struct{} { return c.nudged }
+// HousekeepingDue receives when something changed that the housekeeping is about.
+func (c *Cluster) HousekeepingDue() <-chan struct{} { return c.housekeeping }

@@ -7,14 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // steeredParent is the parent of a set, with an approval.
 func steeredParent(s *Set, approved string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: s.parentName, Namespace: s.cluster.options.OwnNamespace,
-		Labels:      map[string]string{parentIDLabel: s.id},
+		Labels:      map[string]string{manifest.ParentIDLabel: s.id},
 		Annotations: map[string]string{toolingAnnotation: parentTooling, approvePruneAnnotation: approved},
 	}}
 }
@@ -85,11 +86,11 @@ func mustUse(t *testing.T, s *Set, live *corev1.ConfigMap) {
 	}
 }
 
-// TestNamespaceAfterPlan has a Namespace come after a plan parked what waits for it, and
-// before the set is known as one that waits: nobody else would wake it.
+// TestNamespaceAfterPlan has a Namespace come after a plan held back what waits for it, and
+// before the set is known as one that waits: no one else would wake it.
 func TestNamespaceAfterPlan(t *testing.T) {
 	t.Parallel()
-	parked := []Outcome{{ID: ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Action: Parked}}
+	pending := []Outcome{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Action: Pending}}
 	without := liveNamespaces{labels: map[string]map[string]string{}, terminating: map[string]bool{}}
 	ending := liveNamespaces{labels: map[string]map[string]string{"shop": {}}, terminating: map[string]bool{"shop": true}}
 	with := liveNamespaces{labels: map[string]map[string]string{"shop": {}}, terminating: map[string]bool{}}
@@ -102,12 +103,12 @@ func TestNamespaceAfterPlan(t *testing.T) {
 		live    metav1.Object
 		woken   int
 	}{
-		"it came":                        {without, parked, there, 1},
-		"it came again":                  {ending, parked, there, 1},
-		"it is to come":                  {without, parked, nil, 0},
-		"it is being deleted":            {ending, parked, going, 0},
-		"it was there, the kind was not": {with, parked, there, 0},
-		"nothing is parked":              {without, nil, there, 0},
+		"it came":                        {without, pending, there, 1},
+		"it came again":                  {ending, pending, there, 1},
+		"it is to come":                  {without, pending, nil, 0},
+		"it is being deleted":            {ending, pending, going, 0},
+		"it was there, the kind was not": {with, pending, there, 0},
+		"nothing is pending":             {without, nil, there, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestNamespaceAfterPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &watched{corrector: newCorrector(c)}
-			w.namespaces = follow.NewShelf("namespaces", reduceNamespace, c.namespaceSeen)
+			w.namespaces = follow.NewStore("namespaces", reduceNamespace, c.namespaceSeen)
 			c.setWatched(w)
 			woken := 0
 			s := c.NewSet(SetOptions{Name: "site", Wake: func() { woken++ }})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -15,42 +16,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubesync/kubesync/apply/follow"
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/kube/follow"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // watched is a cluster that is being watched: what plans are made of then, without
 // a request.
 type watched struct {
-	sight      *sight
+	watches    *watches
 	members    *tracker
-	namespaces *follow.Shelf[string, namespace]
-	parents    *follow.Shelf[string, *corev1.ConfigMap]
-	bindings   *follow.Shelf[string, *rbacv1.RoleBinding] // by namespace
+	namespaces *follow.Store[string, namespace]
+	parents    *follow.Store[string, *corev1.ConfigMap]
+	bindings   *follow.Store[string, *rbacv1.RoleBinding] // by namespace
 	corrector  *corrector
 }
 
 // Watch has the cluster watched until ctx ends. From now on plans are made of what
-// is seen, and what drifts is put back, if the options say so. The function it
+// is seen, and what drifts is corrected, if the options say so. The function it
 // returns waits until all that has ended.
 func (c *Cluster) Watch(ctx context.Context) (wait func()) {
-	s := &sight{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, wentBack: c.options.WentBack, blind: map[string]Blind{}}
+	s := &watches{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, wentBack: c.options.WentBack, blind: map[string]Blind{}}
 	w := &watched{
-		sight:      s,
+		watches:    s,
 		members:    newTracker(s, c.refreshKinds, c.observed),
-		namespaces: follow.NewShelf("namespaces", reduceNamespace, c.namespaceSeen),
-		parents:    follow.NewShelf("the parent ConfigMaps", byName[*corev1.ConfigMap], c.parentSeen),
-		bindings:   follow.NewShelf("RoleBindings "+BindingName, byNamespace[*rbacv1.RoleBinding], func(string, metav1.Object) { c.nudge() }),
+		namespaces: follow.NewStore("namespaces", reduceNamespace, c.namespaceSeen).Ignoring(namespace.standsAs),
+		parents:    follow.NewStore("the parent ConfigMaps", byName[*corev1.ConfigMap], c.parentSeen),
+		bindings:   follow.NewStore("RoleBindings "+manifest.BindingName, byNamespace[*rbacv1.RoleBinding], func(string, metav1.Object) { c.requestHousekeeping() }),
 		corrector:  newCorrector(c),
 	}
 	c.setWatched(w)
-	s.follow("namespaces", s.own.followMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
+	s.follow("namespaces", s.own.FollowMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
 	parents := c.watchingTyped.CoreV1().ConfigMaps(c.options.OwnNamespace)
-	s.follow("parent ConfigMaps", followed[*corev1.ConfigMapList]{parents.List, parents.Watch, typed[*corev1.ConfigMap]},
-		metav1.ListOptions{LabelSelector: parentIDLabel}, w.parents, nil)
+	s.follow("parent ConfigMaps", kube.TypedResource[*corev1.ConfigMap](parents.List, parents.Watch),
+		metav1.ListOptions{LabelSelector: manifest.ParentIDLabel}, w.parents, nil)
 	bindings := c.watchingTyped.RbacV1().RoleBindings("")
-	s.followIfAllowed("RoleBindings", followed[*rbacv1.RoleBindingList]{bindings.List, bindings.Watch, typed[*rbacv1.RoleBinding]},
-		metav1.ListOptions{FieldSelector: "metadata.name=" + BindingName}, w.bindings)
-	s.followIfAllowed("CRDs", s.own.followMetadata(crdResource, ""), metav1.ListOptions{}, &crdAudience{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
+	s.followIfAllowed("RoleBindings", kube.TypedResource[*rbacv1.RoleBinding](bindings.List, bindings.Watch),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName}, w.bindings)
+	s.followIfAllowed("CRDs", s.own.FollowMetadata(crdResource, ""), metav1.ListOptions{}, &crdHandler{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
 	var correcting sync.WaitGroup
 	correcting.Go(func() { w.corrector.run(ctx) })
 	return func() {
@@ -64,7 +67,7 @@ func (c *Cluster) Watch(ctx context.Context) (wait func()) {
 // Blind returns what the daemon cannot see at the moment of what it watches.
 func (c *Cluster) Blind() []Blind {
 	if w := c.watched(); w != nil {
-		return w.sight.blindSpots()
+		return w.watches.blindSpots()
 	}
 	return nil
 }
@@ -100,25 +103,30 @@ type namespace struct {
 	terminating bool
 }
 
+// standsAs reports whether a Namespace that has changed is still the same to a sync.
+func (n namespace) standsAs(before namespace) bool {
+	return n.terminating == before.terminating && maps.Equal(n.labels, before.labels)
+}
+
 func reduceNamespace(live metav1.Object) (string, namespace) {
 	return live.GetName(), namespace{live.GetLabels(), live.GetDeletionTimestamp() != nil}
 }
 
-// namespaceSeen hears of a Namespace that changed: application repos may need rights
-// in it, and parked objects may have waited for it, or for it to be gone. While it is being
+// namespaceSeen receives a Namespace that changed: application repos may need rights
+// in it, and pending objects may have waited for it, or for it to be gone. While it is being
 // deleted it changes when what keeps it does, which is reported.
 func (c *Cluster) namespaceSeen(name string, live metav1.Object) {
-	c.nudge()
+	c.requestHousekeeping()
 	if live == nil || live.GetDeletionTimestamp() != nil {
 		c.wakeIn(name)
 	}
 	if live != nil && live.GetDeletionTimestamp() == nil {
-		c.wakeParked()
-		c.watched().corrector.retry(func(id ID) bool { return id.Namespace == name })
+		c.wakePending()
+		c.watched().corrector.retry(func(id manifest.ID) bool { return id.Namespace == name })
 	}
 }
 
-// parentSeen hears of a parent that somebody else than this daemon changed: a person
+// parentSeen receives a parent that another writer than this daemon changed: a person
 // may have suspended the set, or approved what it prunes.
 func (c *Cluster) parentSeen(name string, live metav1.Object) {
 	repo, ok := strings.CutPrefix(name, parentName(""))
@@ -128,7 +136,7 @@ func (c *Cluster) parentSeen(name string, live metav1.Object) {
 	set := c.setByName(repo)
 	switch {
 	case set == nil:
-		c.nudge() // it may be an abandoned one
+		c.requestHousekeeping() // it may be an unlisted one
 	case set.note(live):
 		set.wake()
 	}
@@ -172,12 +180,12 @@ func (c *Cluster) parentOf(ctx context.Context, name string) (*corev1.ConfigMap,
 func (c *Cluster) getParent(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	live, err := c.typed.CoreV1().ConfigMaps(c.options.OwnNamespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case doesNotExist(err):
+	case kube.DoesNotExist(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", c.options.OwnNamespace, name, err)
 	}
-	return live, about(live, c.options.OwnNamespace, name)
+	return live, kube.CheckName(live, c.options.OwnNamespace, name)
 }
 
 // keepParent notes a parent that was just written.
@@ -188,7 +196,7 @@ func (c *Cluster) keepParent(saved *corev1.ConfigMap) {
 }
 
 // inventoryOf finds the labelled objects that matter where a set is or is to be.
-func (s *Set) inventoryOf(ctx context.Context, k *kinds, in scope, of interest) (*inventory, error) {
+func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in scope, of interest) (*inventory, error) {
 	w := s.cluster.watched()
 	if w == nil {
 		return s.inventory(ctx, k, in, of)

@@ -10,6 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 )
 
 const (
@@ -29,19 +33,19 @@ const (
 type writer struct {
 	set    *Set
 	plan   *Plan
-	kinds  *kinds // the plan's, or newer once its CRDs are served
-	verify bool   // send also what is known to be as sent
-	// goneBy is until when the sync waits for what somebody else is deleting.
+	kinds  *kube.Kinds // the plan's, or newer once its CRDs are served
+	verify bool        // send also what is known to be as sent
+	// goneBy is until when the sync waits for what another writer is deleting.
 	goneBy func() time.Time
 	diffs  atomic.Int32 // that were made
 }
 
-// write brings one object to what git says, and tells what that took.
-func (w *writer) write(ctx context.Context, o Object) Outcome {
+// write brings one object to what git says, and reports what that took.
+func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
-	served, found := w.kinds.served[o.GroupVersionKind()]
+	served, found := w.kinds.Served[o.GroupVersionKind()]
 	if !found {
-		return w.set.park(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		return w.set.pend(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
@@ -66,9 +70,9 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	if err != nil {
 		return w.failed(ctx, outcome, o, served, err)
 	}
-	now := newMember(o.ID().GroupKind(), served.GVR, answer.Live)
+	now := observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live)
 	if known && !answer.Created && len(recreated) == 0 {
-		if err := aboutSame(answer.Live, before.UID); err != nil {
+		if err := kube.CheckUID(answer.Live, before.UID); err != nil {
 			return failed(outcome, err) // the next try knows which of the two it is
 		}
 	}
@@ -77,7 +81,7 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 		outcome.Action, outcome.Reason = Configured, "recreated, because immutable: "+strings.Join(recreated, ", ")
 	case answer.Created:
 		outcome.Action = Created
-	case known && before.same(o, now):
+	case known && leftAsItWas(before, now, o):
 		outcome.Action = Unchanged
 	default:
 		outcome.Action, outcome.Diff = Configured, w.diff(d, o)
@@ -86,40 +90,40 @@ func (w *writer) write(ctx context.Context, o Object) Outcome {
 	return outcome
 }
 
-// failed tells what a write that failed comes to. What it failed for may pass by itself, and
-// whoever sees that has the set synced: then the object is parked.
-func (w *writer) failed(ctx context.Context, outcome Outcome, o Object, served servedKind, err error) Outcome {
+// failed returns the outcome of a write that failed. What it failed for may pass by itself, and
+// whoever sees that has the set synced: then the object is pending.
+func (w *writer) failed(ctx context.Context, outcome Outcome, o manifest.Object, served kube.ServedKind, err error) Outcome {
 	var needs *approvalError
 	outcome.NeedsApproval = errors.As(err, &needs)
 	var still *stillThereError
 	switch {
 	case errors.As(err, &still):
-		return w.set.parkDying(outcome, member{ID: outcome.ID, GVR: served.GVR, UID: still.uid}, still)
-	case homeless(err): // since it was planned
-		return w.set.park(outcome, fmt.Sprintf("waits for Namespace %s, which is being deleted or is gone", o.ID().Namespace))
-	case kindless(err):
+		return w.set.pendDying(outcome, observed.Member{ID: outcome.ID, GVR: served.GVR, UID: still.uid}, still)
+	case kube.LacksNamespace(err): // since it was planned
+		return w.set.pend(outcome, fmt.Sprintf("waits for Namespace %s, which is being deleted or is gone", o.ID().Namespace))
+	case kube.LacksKind(err):
 		w.set.cluster.distrustKinds()
-		return w.set.park(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		return w.set.pend(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
-	return failed(outcome, w.set.judge(o, served, w.set.blameWebhook(ctx, w.plan, err)))
+	return failed(outcome, w.set.judge(o, served, w.plan.webhooks.Blame(ctx, w.set.cluster.typed, err)))
 }
 
-// diff returns what changed in git about an object that is about to be told as
+// diff returns what changed in git about an object that is about to be reported as
 // configured; "" if it is not known, or too much to show.
-func (w *writer) diff(d *declared, o Object) string {
+func (w *writer) diff(d *declared, o manifest.Object) string {
 	w.set.mu.Lock()
 	before := d.before
 	w.set.mu.Unlock()
-	if before == nil || len(before.text)+len(o.text) > diffSize || w.diffs.Add(1) > diffCount {
+	if before == nil || len(before.JSON())+len(o.JSON()) > diffSize || w.diffs.Add(1) > diffCount {
 		return ""
 	}
-	return manifestDiff(before, o.manifest)
+	return manifest.Changes(before, o.Content)
 }
 
-// asIs tells whether an object is known to be as it was sent, and how that is told.
+// asIs reports whether an object is known to be as it was sent, and how that is reported.
 // Of most objects that is so at most syncs, which is why it is found out before
-// anything else, and without waiting for anybody.
-func (w *writer) asIs(o Object) (Outcome, bool) {
+// anything else, and without waiting for anyone.
+func (w *writer) asIs(o manifest.Object) (Outcome, bool) {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin, Action: Unchanged}
 	if _, elsewhere := w.plan.taken[outcome.ID]; elsewhere || w.verify {
 		return outcome, false
@@ -129,14 +133,14 @@ func (w *writer) asIs(o Object) (Outcome, bool) {
 	defer w.set.mu.Unlock()
 	d := w.set.objects[outcome.ID]
 	d.ended(live, there)
-	return outcome, d.sent == o.content && !live.Suspended && w.set.condition(d, live, there) == asSent
+	return outcome, d.sent == o.Digest() && !live.Suspended && w.set.condition(d, live, there) == asSent
 }
 
-// settled tells whether an object needs no write, or may have none, and how that is
-// told.
-func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, known bool) (Outcome, bool) {
-	if known && before.suspended(o.steering) {
-		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+suspendAnnotation
+// settled reports whether an object needs no write, or may have none, and how that is
+// reported.
+func (w *writer) settled(outcome Outcome, d *declared, o manifest.Object, before observed.Member, known bool) (Outcome, bool) {
+	if known && before.Stopped(o.Annotations()) {
+		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+manifest.SuspendAnnotation
 		return outcome, true
 	}
 	if earlier, rejected := w.set.rejectedBefore(o); rejected {
@@ -145,7 +149,7 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	d.ended(before, known)
-	if d.sent == (digest{}) || d.sent != o.content {
+	if d.sent == (manifest.Digest{}) || d.sent != o.Digest() {
 		return outcome, false
 	}
 	outcome.Action = Unchanged
@@ -153,17 +157,17 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 	case is == asSent:
 		return outcome, !w.verify
 	case d.finished && (is == missing || is == terminating):
-		outcome.Reason = "finished, and not put back until its content changes"
+		outcome.Reason = "finished, and not corrected until its content changes"
 		return outcome, true
 	case w.set.options.Drift == ReportDrift && is != terminating:
 		outcome.Reason = is.String()
 		if d.drift != nil {
-			outcome.Reason = w.set.told(outcome.ID, d.drift).String()
+			outcome.Reason = w.set.driftOf(outcome.ID, d.drift).String()
 		}
-		outcome.Reason += "; not put back (DRIFT=report)"
+		outcome.Reason += "; not corrected (DRIFT=report)"
 		return outcome, true
-	case d.fight.wait(time.Now()) > 0:
-		outcome.Reason = fmt.Sprintf("%s again and again; the next correction is due in %s", is, d.fight.wait(time.Now()).Round(time.Second))
+	case d.conflict.wait(time.Now()) > 0:
+		outcome.Reason = fmt.Sprintf("%s again and again; the next correction is due in %s", is, d.conflict.wait(time.Now()).Round(time.Second))
 		return outcome, true
 	}
 	return outcome, false
@@ -173,13 +177,13 @@ func (w *writer) settled(outcome Outcome, d *declared, o Object, before member, 
 // is wanted and needed, and taking over what other appliers left. For what is being deleted
 // it waits until goneBy. A correction has no plan: what has to be created again it leaves to
 // the next sync.
-func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Object, goneBy func() time.Time) (answer written, recreated []string, err error) {
+func (s *Set) applyOne(ctx context.Context, plan *Plan, served kube.ServedKind, o manifest.Object, goneBy func() time.Time) (answer kube.Answer, recreated []string, err error) {
 	labelled := withLabel(o, s.id)
 	answer, err = s.send(ctx, served.GVR, labelled)
-	if fields := immutableFields(err); len(fields) > 0 {
-		if o.steering[recreateAnnotation] != "true" {
+	if fields := kube.ImmutableFields(err); len(fields) > 0 {
+		if o.Annotations()[manifest.RecreateAnnotation] != "true" {
 			return answer, nil, fmt.Errorf("immutable: %s: %w; the annotation %s: \"true\" lets kubesync delete the object and create it again",
-				strings.Join(fields, ", "), err, recreateAnnotation)
+				strings.Join(fields, ", "), err, manifest.RecreateAnnotation)
 		}
 		if plan == nil {
 			s.wake()
@@ -192,31 +196,31 @@ func (s *Set) applyOne(ctx context.Context, plan *Plan, served servedKind, o Obj
 		return answer, recreated, err
 	}
 	if answer.Live.GetDeletionTimestamp() != nil {
-		// Somebody was deleting it. What we applied goes with it, or already has.
-		if err := s.awaitGone(ctx, newMember(o.ID().GroupKind(), served.GVR, answer.Live), goneBy()); err != nil {
+		// A user was deleting it. What we applied goes with it, or already has.
+		if err := s.awaitGone(ctx, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live), goneBy()); err != nil {
 			return answer, recreated, err
 		}
 		if answer, err = s.send(ctx, served.GVR, labelled); err != nil {
 			return answer, recreated, err
 		}
 	}
-	if answer.Live.GetLabels()[partOfLabel] != s.id {
-		return answer, recreated, fmt.Errorf("admission removed the label %s from the object: kubesync could neither watch nor prune it; exempt the label in the admission policy or webhook", partOfLabel)
+	if answer.Live.GetLabels()[manifest.PartOfLabel] != s.id {
+		return answer, recreated, fmt.Errorf("admission removed the label %s from the object: kubesync could neither watch nor prune it; exempt the label in the admission policy or webhook", manifest.PartOfLabel)
 	}
 	answer, err = s.adopt(ctx, served.GVR, labelled, answer)
 	return answer, recreated, err
 }
 
 // send applies an object, patiently where its kind is only just being served.
-func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (written, error) {
-	var answer written
+func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (kube.Answer, error) {
+	var answer kube.Answer
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		err := s.cluster.write(ctx, func() (err error) {
-			answer, err = s.client.apply(ctx, gvr, object, FieldManager)
-			return withoutSecrets(object, err)
+			answer, err = s.client.Apply(ctx, gvr, object, kube.FieldManager)
+			return kube.WithoutSecrets(object, err)
 		})
-		if !notServed(err) || time.Now().After(deadline) {
+		if !kube.NotServed(err) || time.Now().After(deadline) {
 			return answer, err
 		}
 		if err := pause(ctx); err != nil {
@@ -227,11 +231,11 @@ func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object 
 
 // awaitGone waits until an object that is being deleted is gone: absent, or
 // replaced by another of the same name.
-func (s *Set) awaitGone(ctx context.Context, m member, deadline time.Time) error {
+func (s *Set) awaitGone(ctx context.Context, m observed.Member, deadline time.Time) error {
 	for {
-		meta, err := s.client.getMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+		meta, err := s.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
-		case doesNotExist(err):
+		case kube.DoesNotExist(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("look whether the object is gone: %w", err)
@@ -255,43 +259,43 @@ func pendingReason(finalizers []string) string {
 }
 
 // judge explains a failed write, and remembers it if the same content would only fail again.
-func (s *Set) judge(o Object, served servedKind, err error) error {
-	if problem, permanent := manifestError(err); permanent {
+func (s *Set) judge(o manifest.Object, served kube.ServedKind, err error) error {
+	if problem, permanent := kube.ManifestError(err); permanent {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.rejected[o.ID()] = rejection{content: o.content, err: problem}
+		s.rejected[o.ID()] = rejection{content: o.Digest(), err: problem}
 		return problem
 	}
-	return s.explain(err, o, served.GVR.Resource)
+	return kube.Explain(err, o.ID().Group, served.GVR.Resource, s.options.Tier)
 }
 
 // rejectedBefore returns what the API server said of the very same content.
-func (s *Set) rejectedBefore(o Object) (error, bool) {
+func (s *Set) rejectedBefore(o manifest.Object) (error, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	earlier, found := s.rejected[o.ID()]
-	if found && earlier.content == o.content {
+	if found && earlier.content == o.Digest() {
 		return earlier.err, true
 	}
 	delete(s.rejected, o.ID())
 	return nil, false
 }
 
-// same tells whether an apply left the object as it was. The version alone does
+// leftAsItWas reports whether an apply left the object as it was before. The version alone does
 // not say so where others write its status meanwhile; then the generation, our
 // entry in managedFields and the metadata that git declares do.
-func (m member) same(o Object, now member) bool {
-	if m.ResourceVersion == now.ResourceVersion {
+func leftAsItWas(before, now observed.Member, o manifest.Object) bool {
+	if before.ResourceVersion == now.ResourceVersion {
 		return true
 	}
-	if m.Generation == 0 || m.Generation != now.Generation || m.Entry != now.Entry {
+	if before.Generation == 0 || before.Generation != now.Generation || before.Entry != now.Entry {
 		return false
 	}
 	declared := o.Tree()
-	return contains(m.Labels, declared.GetLabels()) && contains(m.Annotations, declared.GetAnnotations())
+	return contains(before.Labels, declared.GetLabels()) && contains(before.Annotations, declared.GetAnnotations())
 }
 
-// contains tells whether a map has all of some pairs.
+// contains reports whether a map has all of some pairs.
 func contains(all, some map[string]string) bool {
 	for key, value := range some {
 		if got, found := all[key]; !found || got != value {
@@ -302,13 +306,13 @@ func contains(all, some map[string]string) bool {
 }
 
 // withLabel returns the object as it is sent: with the set's label.
-func withLabel(o Object, id string) *unstructured.Unstructured {
+func withLabel(o manifest.Object, id string) *unstructured.Unstructured {
 	labelled := o.Tree()
 	labels := labelled.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[partOfLabel] = id
+	labels[manifest.PartOfLabel] = id
 	labelled.SetLabels(labels)
 	return labelled
 }
@@ -323,12 +327,12 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// park parks an object that was about to be written, until its kind is served.
-func (s *Set) park(o Outcome, reason string) Outcome {
+// pend holds back an object that was about to be written, until its kind is served.
+func (s *Set) pend(o Outcome, reason string) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parked = true
-	o.Action, o.Reason = Parked, reason
+	s.pending = true
+	o.Action, o.Reason = Pending, reason
 	return o
 }
 

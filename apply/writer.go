@@ -41,9 +41,9 @@ type observation struct {
 type leaseVerdict int
 
 const (
-	leaseFree     leaseVerdict = iota // nobody holds it, or the holder has not renewed it in time
+	leaseFree     leaseVerdict = iota // no one holds it, or the holder has not renewed it in time
 	leaseHeld                         // it has changed under our eyes
-	leaseObserved                     // it has not changed, but not for long enough to tell
+	leaseObserved                     // it has not changed, but not for long enough to judge
 )
 
 // judgeLease decides as leader election does: a holder that has not touched its Lease

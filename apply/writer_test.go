@@ -49,7 +49,7 @@ func TestJudgeLease(t *testing.T) {
 }
 
 // FuzzJudgeLease has a writer renew whenever it likes, with a clock that says anything,
-// and somebody else look whenever that likes, with answers that take any time. As long as
+// and another writer look whenever that likes, with answers that take any time. As long as
 // the writer is within the time its Lease lasts it must never be taken for dead, and a
 // Lease that was left alone for so long must be free.
 func FuzzJudgeLease(f *testing.F) {

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubesync/kubesync/test/build"
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/build"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // variant is one way to put the folders of deploy/ together.
@@ -123,6 +123,9 @@ func TestReplacesTheShellScript(t *testing.T) {
 // What the restricted component grants is enough to sync, change and prune an
 // application repo, and not enough for anything else.
 func TestRestrictedRights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "kubesync")
 	if err := build.Kubesync(t.Context(), program); err != nil {

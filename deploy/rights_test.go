@@ -19,10 +19,10 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubesync/kubesync/test/build"
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/build"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
+	"github.com/kubesync/kubesync/test/lab/process"
 )
 
 // right is one thing that a user may do to the objects of one kind, or did.
@@ -44,8 +44,11 @@ type way struct {
 
 // The rights that the restricted component grants are those that kubesync uses, which
 // the API server's audit log tells: none is missing, none is too much. What it uses in
-// each way of running stands in SECURITY.md.
+// each way of running is in docs/tiers-and-security.md.
 func TestLeastRights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "kubesync")
 	if err := build.Kubesync(t.Context(), program); err != nil {
@@ -75,10 +78,10 @@ func TestLeastRights(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		fmt.Fprintf(&text, "\n**%s**\n\n%s", name, tables[name])
 	}
-	compareSection(t, filepath.Join("..", "SECURITY.md"), "rights", text.String()+"\n")
+	compareSection(t, filepath.Join("..", "docs", "tiers-and-security.md"), "rights", text.String()+"\n")
 }
 
-var update = flag.Bool("update", false, "write what is found into SECURITY.md")
+var update = flag.Bool("update", false, "write what is found into docs/tiers-and-security.md and the README of the chart")
 
 // compareSection holds what stands between two markers of a document against what it
 // should be, or writes it there.
@@ -99,7 +102,7 @@ func compareSection(t *testing.T, path, name, want string) {
 			t.Fatal(err)
 		}
 	case got != want:
-		t.Errorf("%s says of %s:\n%s\nbut they are (go test ./deploy -run TestLeastRights -update writes it):\n%s", path, name, got, want)
+		t.Errorf("%s says of %s:\n%s\nbut they are (go test ./deploy -update writes it):\n%s", path, name, got, want)
 	}
 }
 
@@ -402,20 +405,20 @@ func (u *usage) note(event auditv1.Event) {
 // ofSets is how the objects of apply sets are asked for.
 const ofSets = "labelSelector=applyset.kubernetes.io%2Fpart-of"
 
-// isMember tells whether a request is about objects of the repo.
+// isMember reports whether a request is about objects of the repo.
 func isMember(event auditv1.Event) bool {
 	written := slices.Contains([]string{"shop", "new"}, event.ObjectRef.Namespace) && slices.Contains([]string{"configmaps", "jobs", "secrets"}, event.ObjectRef.Resource)
 	return written || strings.Contains(event.RequestURI, ofSets)
 }
 
-// fallsBack tells whether a request that is refused is one that kubesync has another
+// fallsBack reports whether a request that is refused is one that kubesync has another
 // way for: what is in all namespaces it asks for first, and then for what is in those
 // of its repos, before and after it has rights there.
 func fallsBack(event auditv1.Event) bool {
 	return event.Verb == "list" && strings.Contains(event.RequestURI, ofSets) && event.ObjectRef.Namespace != missingNamespace
 }
 
-// asksForWebhooks tells whether a request is one by which kubesync wants to know why writing
+// asksForWebhooks reports whether a request is one by which kubesync wants to know why writing
 // its Lease takes long, as on a busy machine: it does without an answer.
 func asksForWebhooks(event auditv1.Event) bool {
 	return event.Verb == "list" && event.ObjectRef != nil && event.ObjectRef.APIGroup == "admissionregistration.k8s.io"

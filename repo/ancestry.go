@@ -8,7 +8,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/repo/wire"
 )
 
 // Descends reports whether a commit is a strict ancestor of a revision's commit, the
@@ -35,14 +38,19 @@ func (r *Repo) Descends(ctx context.Context, revision Revision, ancestor string)
 		return false, fmt.Errorf("%s (%s): %q is not the full hash of a commit, so it has no place in the history of %s", r.options.URL, r.options.Version, brief(ancestor, maxSubject), revision.Short())
 	}
 	wanted := plumbing.NewHash(ancestor)
-	if answer, ok := r.descents.known(s.commit.Hash, wanted); ok {
+	if answer, ok := s.descents[wanted]; ok {
 		return answer.descends, answer.err
 	}
 	descends, err := r.descends(ctx, s, wanted)
 	if err != nil {
-		err = fmt.Errorf("cannot find out whether %s is an ancestor of %s: %w", wanted.String()[:shortHash], revision.Short(), err)
+		err = fmt.Errorf("cannot find out whether %s is an ancestor of %s: %w", wanted.String()[:7], revision.Short(), err)
 	}
-	r.descents.remember(s.commit.Hash, wanted, descent{descends, err})
+	// How commits descend from one another does not change, and a history that is over a
+	// limit would be fetched up to there each time.
+	var exceeded *limits.Exceeded
+	if err == nil || errors.As(err, &exceeded) {
+		s.descents[wanted] = descent{descends, err}
+	}
 	return descends, err
 }
 
@@ -79,22 +87,22 @@ func (r *Repo) descendsOnServer(ctx context.Context, s *snapshot, wanted plumbin
 		return found.is, err
 	}
 	descends := false
-	err := r.reach(ctx, func(ctx context.Context, from speaker) error {
+	err := r.reach(ctx, func(ctx context.Context, from wire.Protocol) error {
 		// What comes before a commit that we seem to have is left out: if it is the
 		// ancestor, no more is needed.
-		got, err := from.commits(ctx, s.tip, wanted)
+		got, err := from.Commits(ctx, s.tip, wanted)
 		if err != nil {
 			return noHistory(err)
 		}
-		look.parents, look.shallow = either(r.heldParents(s), parentsIn(got.pack)), got.shallow
+		look.parents, look.shallow = either(r.heldParents(s), parentsIn(got.Pack)), got.Shallow
 		found, err := look.from(ctx, s.commit.Hash, wanted)
 		if descends = found.is; err != nil || found.is || found.all() {
 			return err
 		}
-		if got, err = from.commits(ctx, s.tip); err != nil {
+		if got, err = from.Commits(ctx, s.tip); err != nil {
 			return noHistory(err)
 		}
-		look.parents, look.shallow = either(r.heldParents(s), parentsIn(got.pack)), got.shallow
+		look.parents, look.shallow = either(r.heldParents(s), parentsIn(got.Pack)), got.Shallow
 		descends, err = look.whole(ctx, s.commit.Hash, wanted)
 		return err
 	})
@@ -103,7 +111,7 @@ func (r *Repo) descendsOnServer(ctx context.Context, s *snapshot, wanted plumbin
 
 // noHistory is the error of a server that does not hand out what it has handed out.
 func noHistory(err error) error {
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, wire.ErrMoved) {
 		return errNoHistory
 	}
 	return err
@@ -117,8 +125,8 @@ func (r *Repo) heldParents(s *snapshot) parents {
 		if hash == s.commit.Hash {
 			return s.commit.ParentHashes, nil
 		}
-		if c, ok := r.latest.of.commits[hash]; ok {
-			return c.parents, nil
+		if c, ok := r.latest.of.Commits[hash]; ok {
+			return c.Parents, nil
 		}
 		return nil, plumbing.ErrObjectNotFound
 	}
@@ -129,9 +137,9 @@ func (r *Repo) heldParents(s *snapshot) parents {
 type parents func(plumbing.Hash) ([]plumbing.Hash, error)
 
 // parentsIn are those of commits that are read from objects.
-func parentsIn(from objects) parents {
+func parentsIn(from pack.Objects) parents {
 	return func(hash plumbing.Hash) ([]plumbing.Hash, error) {
-		c, err := readCommit(from, hash)
+		c, err := pack.ReadCommit(from, hash)
 		if err != nil {
 			return nil, err
 		}
@@ -220,45 +228,15 @@ func (a ancestry) whole(ctx context.Context, descendant, wanted plumbing.Hash) (
 	case err != nil || found.is:
 		return found.is, err
 	case len(found.missing) > 0:
-		return false, fmt.Errorf("%w: commit %s of the history", errIncomplete, found.missing[0])
+		return false, fmt.Errorf("%w: commit %s of the history", pack.ErrIncomplete, found.missing[0])
 	case len(found.cut) > 0:
 		return false, fmt.Errorf("the repository is shallow, its history is cut off behind commit %s; \"git fetch --unshallow\" there gets the rest", found.cut[0])
 	}
 	return false, nil
 }
 
-// maxDescents bounds how many answers are remembered of one revision.
-const maxDescents = 100
-
-// descents are the answers of Repo.Descends for one commit. The zero value has none.
-type descents struct {
-	of      plumbing.Hash
-	answers map[plumbing.Hash]descent // by ancestor
-}
-
-// descent is one answer.
+// descent is an answer of Repo.Descends.
 type descent struct {
 	descends bool
 	err      error
-}
-
-func (d *descents) known(of, ancestor plumbing.Hash) (descent, bool) {
-	if d.of != of {
-		return descent{}, false
-	}
-	answer, ok := d.answers[ancestor]
-	return answer, ok
-}
-
-// remember keeps what does not change: how commits descend from one another, and that
-// a history is over a limit, which would be fetched up to there each time.
-func (d *descents) remember(of, ancestor plumbing.Hash, answer descent) {
-	var exceeded *limits.Exceeded
-	if answer.err != nil && !errors.As(answer.err, &exceeded) {
-		return
-	}
-	if d.of != of || len(d.answers) >= maxDescents {
-		*d = descents{of: of, answers: map[plumbing.Hash]descent{}}
-	}
-	d.answers[ancestor] = answer
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kubesync/kubesync/repo/limits"
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/internal/revision"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // descends expects an answer about the current revision.
@@ -97,7 +98,7 @@ func TestDescendsFromNothing(t *testing.T) {
 	r := open(t, "file://"+s.Bare, "")
 	rev := resolve(t, r)
 	descendsFails(t, r, one[:12], "is not the full hash of a commit")
-	descendsFails(t, r, worktreePrefix+one, "is not the full hash of a commit")
+	descendsFails(t, r, revision.WorktreePrefix+one, "is not the full hash of a commit")
 	descendsFails(t, r, "", "is not the full hash of a commit")
 	s.commit("three", file("3"))
 	resolve(t, r)
@@ -158,7 +159,7 @@ func TestDescendsLimits(t *testing.T) {
 	}
 	s.commit("tip", file("2"))
 	for _, url := range []string{server.URL("site"), "file://" + s.Bare} {
-		r := open(t, url, "", limited("objects=15"))
+		r := open(t, url, "", limited(map[limits.Limit]int64{limits.Objects: 15}))
 		resolve(t, r)
 		descendsFails(t, r, ones('f'), "cannot find out whether fffffff is an ancestor", "LIMITS=objects=", r.options.URL.String())
 		server.Log.Reset()
@@ -227,6 +228,7 @@ func TestDescendsShallow(t *testing.T) {
 // revision is known: no answer is true but the right one.
 func TestDescendsLies(t *testing.T) {
 	t.Parallel()
+	long(t)
 	for name, test := range map[string]struct {
 		lie  func(child string) gitserver.Behaviour
 		says []string
@@ -332,31 +334,4 @@ func TestParentsIn(t *testing.T) {
 	says(t, err, "a parent that is no commit")
 	_, err = parentsIn(held)(root.TreeHash)
 	says(t, err, "not a commit")
-}
-
-// TestDescents bounds what is remembered.
-func TestDescents(t *testing.T) {
-	t.Parallel()
-	var d descents
-	for i := range 3 * maxDescents {
-		d.remember(id("1"), plumbing.ComputeHash(plumbing.BlobObject, fmt.Append(nil, i)), descent{descends: true})
-	}
-	if n := len(d.answers); n > maxDescents {
-		t.Errorf("it remembers %d", n)
-	}
-	d.remember(id("1"), id("2"), descent{descends: true})
-	if answer, ok := d.known(id("1"), id("2")); !ok || !answer.descends {
-		t.Error("it does not remember")
-	}
-	if _, ok := d.known(id("3"), id("2")); ok {
-		t.Error("it takes the answer of one commit for that of another")
-	}
-	d.remember(id("3"), id("4"), descent{err: limits.Limits{}.Exceeded(limits.Pack, "", 0)})
-	if _, ok := d.known(id("1"), id("2")); ok {
-		t.Error("it goes on to remember what was before")
-	}
-	d.remember(id("3"), id("5"), descent{err: context.Canceled})
-	if _, ok := d.known(id("3"), id("5")); ok {
-		t.Error("it remembers what may change")
-	}
 }

@@ -3,7 +3,7 @@ package repo
 import (
 	"unicode/utf8"
 
-	"github.com/kubesync/kubesync/repo/printable"
+	"github.com/kubesync/kubesync/internal/printable"
 )
 
 const (

@@ -15,7 +15,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
 // wanted is what shall be at a path: a directory, a file, a symlink, or a
@@ -32,9 +34,9 @@ type wanted struct {
 func (w wanted) isDir() bool { return w.mode == filemode.Dir || w.mode == filemode.Submodule }
 
 // wantedTree is a tree of a commit as something to write.
-func wantedTree(from objects, tree plumbing.Hash) wanted {
+func wantedTree(from pack.Objects, tree plumbing.Hash) wanted {
 	return wanted{mode: filemode.Dir, hash: tree, list: func() (map[string]wanted, error) {
-		entries, err := readTree(from, tree)
+		entries, err := pack.ReadTree(from, tree)
 		if err != nil {
 			return nil, err
 		}
@@ -56,16 +58,16 @@ func wantedTree(from objects, tree plumbing.Hash) wanted {
 }
 
 // readWanted opens a file, or the target of a symlink.
-func readWanted(from objects, mode filemode.FileMode, hash plumbing.Hash) (io.ReadCloser, error) {
+func readWanted(from pack.Objects, mode filemode.FileMode, hash plumbing.Hash) (io.ReadCloser, error) {
 	if mode == filemode.Symlink {
-		target, err := readLink(from, hash)
+		target, err := pack.ReadLink(from, hash)
 		return io.NopCloser(strings.NewReader(target)), err
 	}
-	o, err := from.object(hash)
+	o, err := from.Object(hash)
 	if err != nil {
 		return nil, err
 	}
-	return openBlob(o)
+	return pack.OpenBlob(o)
 }
 
 func noFiles() (map[string]wanted, error) { return nil, nil }
@@ -91,11 +93,15 @@ func wantedFile(content []byte) wanted {
 type restorer struct {
 	root   *os.Root
 	limits limits.Limits
-	// files and bytes are what was wanted so far.
-	files, bytes int64
+	// bytes are what was written so far, and leastRoom for each file and directory.
+	bytes int64
 	// entries collects what git's index is to know.
 	entries []*index.Entry
 }
+
+// leastRoom is counted for each file and directory beside its content, in bytes, so that
+// the size of a checkout bounds their number, too.
+const leastRoom = 8 << 10
 
 // openRoot opens the directory, which is made if need be. What is there and no
 // directory is removed.
@@ -157,8 +163,8 @@ func (r *restorer) readDir(name string) ([]fs.DirEntry, error) {
 
 // entry makes name be what is wanted.
 func (r *restorer) entry(ctx context.Context, name string, want wanted) error {
-	r.files++
-	if err := r.limits.Check(limits.CheckoutFiles, "there are too many files", r.files); err != nil {
+	r.bytes += leastRoom
+	if err := r.limits.Check(limits.Checkout, "there are too many files", r.bytes); err != nil {
 		return err
 	}
 	info, err := r.root.Lstat(name)
@@ -220,7 +226,7 @@ func bits(info fs.FileInfo) fs.FileMode {
 	return info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 }
 
-// same tells whether a file or symlink has the content that is wanted. What
+// same reports whether a file or symlink has the content that is wanted. What
 // cannot be read has not.
 func (r *restorer) same(name string, want wanted) (bool, error) {
 	if want.mode == filemode.Symlink {
@@ -304,7 +310,7 @@ func (r *restorer) remove(name string) error {
 	return r.root.RemoveAll(name)
 }
 
-// unlock makes directories writable. Whether it helped, the removal tells.
+// unlock makes directories writable. Whether it helped, the removal shows.
 func (r *restorer) unlock(name string) {
 	info, err := r.root.Lstat(name)
 	if err != nil || !info.IsDir() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // same expects that a checkout is what git clone makes of a commit: files, modes
@@ -238,10 +240,11 @@ func truncateAll(t *testing.T, dir string) {
 	}))
 }
 
-// TestRestore damages a checkout in all those ways, as somebody who is not root:
+// TestRestore damages a checkout in all those ways, as a user who is not root:
 // root may do what a daemon may not.
 func TestRestore(t *testing.T) {
 	t.Parallel()
+	long(t)
 	if os.Geteuid() == 0 {
 		asNobody(t, "^TestRestore$")
 		return
@@ -388,12 +391,12 @@ func TestCheckoutInterrupted(t *testing.T) {
 
 func TestCheckoutHasNoCredentials(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, t.TempDir(), "master")
-	s.commit("one", file("1"))
-	r := open(t, "https://ann:s3cr3t-p%2Fw%3F@example.com/team/site.git", "", with("ann", secret))
-	must(t, r.resolveFrom(t.Context(), &server{wire: &command{dir: s.Bare}}))
+	server := gitserver.Start(t, gitserver.WithBasicAuth("ann", secret))
+	newSite(t, server.Dir(), "master").commit("one", file("1"))
+	own := strings.Replace(server.URL("site"), "http://", "http://ann:s3cr3t-p%2Fw%3F@", 1)
+	r := open(t, own, "", with("ann", secret))
 	dir := t.TempDir()
-	must(t, r.Checkout(t.Context(), r.current.revision, dir))
+	must(t, r.Checkout(t.Context(), resolve(t, r), dir))
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -402,7 +405,7 @@ func TestCheckoutHasNoCredentials(t *testing.T) {
 		hasNoSecret(t, string(content))
 		return err
 	}))
-	if got := gitIn(t, dir, "config", "remote.origin.url"); got != "https://example.com/team/site.git" {
+	if got := gitIn(t, dir, "config", "remote.origin.url"); got != server.URL("site") {
 		t.Errorf("origin is %s", got)
 	}
 }

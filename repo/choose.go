@@ -6,48 +6,50 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/kubesync/kubesync/repo/refs"
 )
 
 const master = "master"
 
 // selection is the commit that a version mode chose.
 type selection struct {
-	tag
+	refs.Tag
 	ref plumbing.ReferenceName // how it was found, empty for a commit named by its hash
 }
 
 // chooseBranch returns the newest commit of a branch.
-func chooseBranch(r refs, name string) (selection, error) {
-	hash, ok := r.branches[name]
+func chooseBranch(r refs.List, name string) (selection, error) {
+	hash, ok := r.Branches[name]
 	if !ok {
-		return selection{}, r.nothing(fmt.Sprintf("there is no branch %s", name), existing("branches", r.branches))
+		return selection{}, r.Nothing(fmt.Sprintf("there is no branch %s", name), refs.Existing("branches", r.Branches))
 	}
-	return selection{tag{hash, hash}, plumbing.NewBranchReferenceName(name)}, nil
+	return selection{refs.Light(hash), plumbing.NewBranchReferenceName(name)}, nil
 }
 
 // chooseDefault returns the newest commit of the default branch: master, or what
 // HEAD points at where there is no master and never was one. Where there was, a
 // repository that lost its master is an error, not a reason to apply something
 // else.
-func chooseDefault(r refs, masterSynced bool) (selection, error) {
-	_, hasMaster := r.branches[master]
+func chooseDefault(r refs.List, masterSynced bool) (selection, error) {
+	_, hasMaster := r.Branches[master]
 	switch {
 	case hasMaster || masterSynced:
 		return chooseBranch(r, master)
-	case r.head != "":
-		return chooseBranch(r, r.head)
-	case !r.headCommit.IsZero():
-		return selection{tag{r.headCommit, r.headCommit}, plumbing.HEAD}, nil
+	case r.Head != "":
+		return chooseBranch(r, r.Head)
+	case !r.HeadCommit.IsZero():
+		return selection{refs.Light(r.HeadCommit), plumbing.HEAD}, nil
 	default:
-		return selection{}, r.nothing("there is no branch master, and HEAD points at no commit", existing("branches", r.branches))
+		return selection{}, r.Nothing("there is no branch master, and HEAD points at no commit", refs.Existing("branches", r.Branches))
 	}
 }
 
 // chooseTag returns what a tag points at.
-func chooseTag(r refs, name string) (selection, error) {
-	t, ok := r.tags[name]
+func chooseTag(r refs.List, name string) (selection, error) {
+	t, ok := r.Tags[name]
 	if !ok {
-		return selection{}, r.nothing(fmt.Sprintf("there is no tag %s", name), existing("tags", r.tags))
+		return selection{}, r.Nothing(fmt.Sprintf("there is no tag %s", name), refs.Existing("tags", r.Tags))
 	}
 	return selection{t, plumbing.NewTagReferenceName(name)}, nil
 }
@@ -55,16 +57,16 @@ func chooseTag(r refs, name string) (selection, error) {
 // chooseSemver returns, of the tags that are semantic versions, the highest one
 // inside a range. Of two spellings of one version (v1.2.0 and 1.2.0) it takes
 // the one that sorts last.
-func chooseSemver(r refs, within *semver.Constraints) (selection, error) {
+func chooseSemver(r refs.List, within *semver.Constraints) (selection, error) {
 	var best string
-	for name := range r.tags {
+	for name := range r.Tags {
 		v := version(name)
 		if v != nil && within.Check(v) && (best == "" || compareVersions(name, best) > 0) {
 			best = name
 		}
 	}
 	if best == "" {
-		return selection{}, r.nothing(fmt.Sprintf("no tag is a semantic version in the range %s", within), existing("tags", r.tags))
+		return selection{}, r.Nothing(fmt.Sprintf("no tag is a semantic version in the range %s", within), refs.Existing("tags", r.Tags))
 	}
 	return chooseTag(r, best)
 }
@@ -72,69 +74,51 @@ func chooseSemver(r refs, within *semver.Constraints) (selection, error) {
 // chooseLatest returns, of the tags whose commit is in the history of the default
 // branch, the one whose commit is newest by committer date; of equals the higher
 // version, then the name that sorts last.
-func chooseLatest(r refs, of history) (selection, error) {
+func chooseLatest(r refs.List, of refs.History) (selection, error) {
 	var best string
-	for name, t := range r.tags {
-		c, reachable := of.commits[t.commit]
+	for name, t := range r.Tags {
+		c, reachable := of.Commits[t.Commit]
 		if !reachable {
 			continue
 		}
 		newer := best == ""
 		if !newer {
-			than := of.commits[r.tags[best].commit]
-			newer = c.committed > than.committed ||
-				(c.committed == than.committed && compareVersions(name, best) > 0)
+			than := of.Commits[r.Tags[best].Commit]
+			newer = c.Committed > than.Committed ||
+				(c.Committed == than.Committed && compareVersions(name, best) > 0)
 		}
 		if newer {
 			best = name
 		}
 	}
 	if best == "" {
-		return selection{}, r.nothing("no tag is on the default branch", existing("tags", r.tags))
+		return selection{}, r.Nothing("no tag is on the default branch", refs.Existing("tags", r.Tags))
 	}
 	return chooseTag(r, best)
 }
 
 // chooseCommit returns the one commit of a history whose hash begins with some
 // digits.
-func chooseCommit(r refs, of history, digits string) (selection, error) {
+func chooseCommit(r refs.List, of refs.History, digits string) (selection, error) {
 	var found []plumbing.Hash
-	for hash := range of.commits {
+	for hash := range of.Commits {
 		if strings.HasPrefix(hash.String(), digits) {
 			found = append(found, hash)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return selection{}, r.noCommit(digits)
+		return selection{}, r.NoCommit(digits)
 	case 1:
-		return selection{tag: tag{found[0], found[0]}}, nil
+		return selection{Tag: refs.Light(found[0])}, nil
 	}
 	plumbing.HashesSort(found)
 	names := map[string]bool{}
 	for _, hash := range found {
 		names[hash.String()] = true
 	}
-	return selection{}, fmt.Errorf("commit %s is ambiguous, give more digits: %s", digits, existing("commits that begin so", names))
+	return selection{}, fmt.Errorf("commit %s is ambiguous, give more digits: %s", digits, refs.Existing("commits that begin so", names))
 }
-
-// noCommit is the error of a commit that is not there.
-func (r refs) noCommit(digits string) error {
-	return r.nothing(fmt.Sprintf("there is no commit %s in the history of its branches and tags (was it pushed?)", digits), existing("branches", r.branches))
-}
-
-// nothing is the error of a mode that selects nothing.
-func (r refs) nothing(reason, instead string) error {
-	if r.empty() {
-		return &nothingError{reason + ": the repository is empty, nothing was ever pushed to it"}
-	}
-	return &nothingError{reason + "; " + instead}
-}
-
-// nothingError says that there is not what was looked for, and what there is.
-type nothingError struct{ text string }
-
-func (e *nothingError) Error() string { return e.text }
 
 // version reads a tag as a semantic version, with or without a leading v; nil if
 // it is none. Abbreviations (v1, 2024.1) are none: a tag "v1" that is moved along

@@ -7,6 +7,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/kubesync/kubesync/repo/refs"
 )
 
 // id makes a hash of a few digits.
@@ -15,30 +17,30 @@ func id(digits string) plumbing.Hash {
 }
 
 // someRefs makes refs of branches and light tags: "main=1", and HEAD.
-func someRefs(head, headCommit string, branches, tags []string) refs {
-	r := refs{branches: map[string]plumbing.Hash{}, tags: map[string]tag{}, head: head}
+func someRefs(head, headCommit string, branches, tags []string) refs.List {
+	r := refs.List{Branches: map[string]plumbing.Hash{}, Tags: map[string]refs.Tag{}, Head: head}
 	if headCommit != "" {
-		r.headCommit = id(headCommit)
+		r.HeadCommit = id(headCommit)
 	}
 	for _, b := range branches {
 		name, digits, _ := strings.Cut(b, "=")
-		r.branches[name] = id(digits)
+		r.Branches[name] = id(digits)
 	}
 	for _, one := range tags {
 		name, digits, _ := strings.Cut(one, "=")
-		r.tags[name] = tag{id(digits), id(digits)}
+		r.Tags[name] = refs.Light(id(digits))
 	}
 	return r
 }
 
 // someHistory makes a history of "commit=seconds" without parents.
-func someHistory(commits ...string) history {
-	h := history{commits: map[plumbing.Hash]past{}}
+func someHistory(commits ...string) refs.History {
+	h := refs.History{Commits: map[plumbing.Hash]refs.Past{}}
 	for _, c := range commits {
 		var seconds int64
 		digits, at, _ := strings.Cut(c, "=")
 		_, _ = fmt.Sscan(at, &seconds)
-		h.commits[id(digits)] = past{committed: seconds}
+		h.Commits[id(digits)] = refs.Past{Committed: seconds}
 	}
 	return h
 }
@@ -58,8 +60,8 @@ func (want expectation) check(t *testing.T, got selection, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.ref.String() != want.ref || got.commit != id(want.commit) {
-		t.Errorf("got %s at %s", got.ref, got.commit)
+	if got.ref.String() != want.ref || got.Commit != id(want.commit) {
+		t.Errorf("got %s at %s", got.ref, got.Commit)
 	}
 }
 
@@ -70,7 +72,7 @@ func TestChooseBranch(t *testing.T) {
 		many[i] = fmt.Sprintf("b%02d=1", i)
 	}
 	for name, test := range map[string]struct {
-		refs refs
+		refs refs.List
 		expectation
 	}{
 		"there":     {someRefs("", "", []string{"x=1", "y=2"}, nil), expectation{ref: "refs/heads/x", commit: "1"}},
@@ -90,7 +92,7 @@ func TestChooseBranch(t *testing.T) {
 func TestChooseDefault(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		refs         refs
+		refs         refs.List
 		masterSynced bool
 		expectation
 	}{
@@ -136,7 +138,7 @@ func TestChooseSemver(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := someRefs("", "", nil, test.tags)
-			r.headCommit = id("9")
+			r.HeadCommit = id("9")
 			got, err := chooseSemver(r, within)
 			test.check(t, got, err)
 		})
@@ -147,7 +149,7 @@ func TestChooseLatest(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		tags []string
-		of   history
+		of   refs.History
 		expectation
 	}{
 		"newest commit":          {[]string{"b=1", "a=2", "c=3"}, someHistory("1=10", "2=30", "3=20"), expectation{ref: "refs/tags/a", commit: "2"}},
@@ -185,49 +187,5 @@ func TestChooseCommit(t *testing.T) {
 			got, err := chooseCommit(listed, of, test.digits)
 			test.check(t, got, err)
 		})
-	}
-}
-
-func TestHistoryCompleted(t *testing.T) {
-	t.Parallel()
-	// 3 -> 2 -> 1, 4 -> 2
-	fetched := history{tips: []plumbing.Hash{id("3")}, commits: map[plumbing.Hash]past{
-		id("3"): {parents: []plumbing.Hash{id("2")}, committed: 3},
-	}}
-	older := history{tips: []plumbing.Hash{id("4")}, commits: map[plumbing.Hash]past{
-		id("4"): {parents: []plumbing.Hash{id("2")}, committed: 4},
-		id("2"): {parents: []plumbing.Hash{id("1")}, committed: 2},
-		id("1"): {committed: 1},
-	}}
-	got, err := fetched.completed(older, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.commits) != 3 || got.commits[id("2")].committed != 2 {
-		t.Errorf("what only the older tip had should be gone: %v", got.commits)
-	}
-	_, err = fetched.completed(history{}, nil)
-	says(t, err, id("2").String(), "missing")
-	got, err = fetched.completed(history{}, map[plumbing.Hash]bool{id("3"): true})
-	if err != nil || len(got.commits) != 1 {
-		t.Errorf("cut off behind 3: got %v, %v", got.commits, err)
-	}
-	fetched.tips = append(fetched.tips, id("f"))
-	got, err = fetched.completed(older, nil)
-	if err != nil || len(got.tips) != 1 {
-		t.Errorf("a tip that is no commit: got %v, %v", got.tips, err)
-	}
-}
-
-func TestRevisionShort(t *testing.T) {
-	t.Parallel()
-	for full, want := range map[string]string{
-		id("0123456789").String():            "0123456",
-		"worktree-" + id("0123456").String(): "worktree-0123456",
-		"":                                   "",
-	} {
-		if got := (Revision{ID: full}).Short(); got != want {
-			t.Errorf("%q: got %q", full, got)
-		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
 // gitConfig is a checkout's configuration. The index has times and sizes of the
@@ -35,7 +36,7 @@ const gitConfig = `[core]
 // dotGit is what a checkout's .git is made of.
 type dotGit struct {
 	commit  *object.Commit
-	objects *pack
+	objects *pack.Pack
 	origin  URL
 	refs    map[plumbing.ReferenceName]plumbing.Hash
 }
@@ -43,7 +44,7 @@ type dotGit struct {
 // wanted is the .git directory: what git clone --depth 1 makes, with HEAD on no
 // branch, all in as few files as git allows. The index is not in it.
 func (d dotGit) wanted() (wanted, error) {
-	index, err := d.index()
+	index, err := d.objects.Index()
 	if err != nil {
 		return wanted{}, err
 	}
@@ -51,7 +52,7 @@ func (d dotGit) wanted() (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	name := "pack-" + d.objects.checksum.String()
+	name := "pack-" + d.objects.Checksum.String()
 	list := map[string]wanted{
 		"HEAD":   wantedFile([]byte(d.commit.Hash.String() + "\n")),
 		"config": wantedFile(fmt.Appendf(nil, gitConfig, quoteConfig(d.origin.String()))),
@@ -69,27 +70,16 @@ func (d dotGit) wanted() (wanted, error) {
 	return wantedDir(list), nil
 }
 
-// index is the file that git keeps beside a pack.
-func (d dotGit) index() ([]byte, error) {
-	known, err := d.objects.index()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	_, err = idxfile.NewEncoder(&out).Encode(known)
-	return out.Bytes(), err
-}
-
 func (d dotGit) wantedPack() (wanted, error) {
-	data := d.objects.data
-	hasher := plumbing.NewHasher(plumbing.BlobObject, data.size)
-	if _, err := io.Copy(hasher, data.reader()); err != nil {
+	data := d.objects.Reader()
+	hasher := plumbing.NewHasher(plumbing.BlobObject, data.Size())
+	if _, err := io.Copy(hasher, data); err != nil {
 		return wanted{}, err
 	}
 	return wanted{
 		mode: filemode.Regular,
 		hash: hasher.Sum(),
-		read: func() (io.ReadCloser, error) { return io.NopCloser(data.reader()), nil },
+		read: func() (io.ReadCloser, error) { return io.NopCloser(d.objects.Reader()), nil },
 	}, nil
 }
 
@@ -118,7 +108,7 @@ func checkout(ctx context.Context, dir string, d dotGit) error {
 	if err != nil {
 		return err
 	}
-	files := restorer{root: root, limits: d.objects.limits}
+	files := restorer{root: root, limits: d.objects.Limits()}
 	want := wantedTree(d.objects, d.commit.TreeHash)
 	withGit := wanted{mode: filemode.Dir, list: func() (map[string]wanted, error) {
 		list, err := want.list()

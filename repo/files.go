@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
 // maxLinks is how many symlinks a path may lead over, Linux' own limit.
@@ -26,14 +28,14 @@ const maxLinks = 40
 // are followed, as os.DirFS does, but only to targets inside the repository. All
 // methods may be called by many goroutines.
 type files struct {
-	from  objects
+	from  pack.Objects
 	root  plumbing.Hash // the tree
 	when  time.Time     // modification time of everything: git keeps none
 	trees *treeCache
 }
 
 // newFiles returns the files of a tree. ctx is for those that have to be fetched.
-func newFiles(ctx context.Context, from objects, root plumbing.Hash, when time.Time) *files {
+func newFiles(ctx context.Context, from pack.Objects, root plumbing.Hash, when time.Time) *files {
 	f := &files{from: from, root: root, when: when, trees: new(treeCache)}
 	return f.within(ctx)
 }
@@ -104,7 +106,7 @@ func (f *files) FetchBelow(ctx context.Context, dir string) error {
 	return lazily.lists(ctx, e.hash)
 }
 
-// isFetchError tells an object that could not be fetched from a file that is not
+// isFetchError distinguishes an object that could not be fetched from a file that is not
 // there.
 func isFetchError(err error) bool {
 	var fetch *explained
@@ -132,7 +134,7 @@ func (f *files) Open(name string) (fs.File, error) {
 		}
 		return &openDir{info: info, path: name, rest: list}, nil
 	}
-	content, err := readBlob(f.from, e.hash)
+	content, err := pack.ReadBlob(f.from, e.hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -148,7 +150,7 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 	if e.mode == filemode.Dir {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
-	content, err := readBlob(f.from, e.hash)
+	content, err := pack.ReadBlob(f.from, e.hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
@@ -191,7 +193,7 @@ func (f *files) ReadLink(name string) (string, error) {
 	if e.mode != filemode.Symlink {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 	}
-	target, err := readLink(f.from, e.hash)
+	target, err := pack.ReadLink(f.from, e.hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -251,7 +253,7 @@ func (w *walk) step(follow bool) error {
 	default:
 		return fs.ErrNotExist // below a file there is nothing
 	}
-	if err := checkDepth(w.from, int64(len(w.at)-1)); err != nil {
+	if err := pack.CheckDepth(w.from, int64(len(w.at)-1)); err != nil {
 		return err
 	}
 	next, err := w.child(here, name)
@@ -272,7 +274,7 @@ func (w *walk) followLink(link entry) error {
 	if w.links > maxLinks {
 		return errors.New("too many symlinks, they may lead in a circle")
 	}
-	target, err := readLink(w.from, link.hash)
+	target, err := pack.ReadLink(w.from, link.hash)
 	if err != nil {
 		return err
 	}
@@ -348,7 +350,7 @@ func fsMode(m filemode.FileMode) fs.FileMode {
 type fileInfo struct {
 	name string
 	when time.Time
-	from objects
+	from pack.Objects
 	entry
 }
 
@@ -364,7 +366,7 @@ func (i fileInfo) Size() int64 {
 	if i.IsDir() {
 		return 0
 	}
-	size, err := i.from.size(i.hash)
+	size, err := i.from.Size(i.hash)
 	if err != nil {
 		return -1
 	}

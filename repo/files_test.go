@@ -16,7 +16,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
 // listing shows a file system: path, type, permissions.
@@ -217,10 +219,8 @@ func TestFilesConcurrently(t *testing.T) {
 	_, local, _ := linked(t)
 	s := newSite(t, t.TempDir(), "master")
 	s.commit("one", map[string]string{"a/x": "a", "a/deep/y": "y", "big": noise(100_000)})
-	packed := open(t, "https://example.com/site", "")
-	if err := packed.resolveFrom(t.Context(), &server{wire: &command{dir: s.Bare}}); err != nil {
-		t.Fatal(err)
-	}
+	packed := open(t, (&upstream{dir: s.Bare}).start(t), "")
+	resolve(t, packed)
 	for _, r := range []*Repo{local, packed} {
 		fsys, err := r.Files(t.Context(), r.current.revision)
 		if err != nil {
@@ -243,19 +243,19 @@ func TestFilesConcurrently(t *testing.T) {
 	}
 }
 
-// trees are objects made up by somebody who means ill.
+// trees are objects made up by a user who means ill.
 type trees map[plumbing.Hash]*plumbing.MemoryObject
 
-func (f trees) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+func (f trees) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	if o, ok := f[hash]; ok {
 		return o, nil
 	}
 	return nil, plumbing.ErrObjectNotFound
 }
 
-func (f trees) size(hash plumbing.Hash) (int64, error) { return f[hash].Size(), nil }
-func (f trees) bounds() limits.Limits                  { return limits.Limits{} }
-func (f trees) has(hash plumbing.Hash) bool            { _, ok := f[hash]; return ok }
+func (f trees) Size(hash plumbing.Hash) (int64, error) { return f[hash].Size(), nil }
+func (f trees) Limits() limits.Limits                  { return limits.Limits{} }
+func (f trees) Has(hash plumbing.Hash) bool            { _, ok := f[hash]; return ok }
 
 func (f trees) add(kind plumbing.ObjectType, content []byte) plumbing.Hash {
 	o := new(plumbing.MemoryObject)
@@ -310,7 +310,7 @@ func TestHostileTrees(t *testing.T) {
 			fsys := &files{from: s.objects, root: s.commit.TreeHash}
 			err := fs.WalkDir(fsys, ".", func(_ string, _ fs.DirEntry, err error) error { return err })
 			says(t, err, "tree "+s.commit.TreeHash.String())
-			if err := whole(t.Context(), s.objects, s.commit); err == nil {
+			if err := pack.CheckWhole(t.Context(), s.objects, s.commit); err == nil {
 				t.Error("it would be taken from a server")
 			}
 			base := t.TempDir()
@@ -319,7 +319,7 @@ func TestHostileTrees(t *testing.T) {
 			dir := filepath.Join(base, "checkout")
 			says(t, r.Checkout(t.Context(), s.revision, dir), "check out")
 			// Past that check, too.
-			s.packed = new(pack)
+			s.packed = new(pack.Pack)
 			root, err := openRoot(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -356,7 +356,7 @@ func TestUnusualTrees(t *testing.T) {
 	want := map[string]string{
 		"z": "z", "sub/z": "sz", "sub/a": "sa", "SUB/z": "sz", "SUB/a": "sa", "a.yaml": "small", "A.yaml": "large", latin: "no UTF-8", "\x1b[2J\n": "escape",
 	}
-	must(t, whole(t.Context(), f, commit))
+	must(t, pack.CheckWhole(t.Context(), f, commit))
 
 	fsys := &files{from: f, root: commit.TreeHash}
 	listed := map[string]string{}

@@ -3,8 +3,6 @@ package repo
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -22,7 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 const secret = "s3cr3t-p/w?"
@@ -91,7 +89,7 @@ func TestRotatedCredentials(t *testing.T) {
 	one := s.commit("one", file("1"))
 	password := "old"
 	r := open(t, server.URL("site"), "", func(o *Options) {
-		o.Credentials = func() (Credentials, bool, error) { return Credentials{"ann", password}, true, nil }
+		o.Credentials = func() (Credentials, bool, error) { return Credentials{User: "ann", Password: password}, true, nil }
 	})
 	want(t, r, resolve(t, r), one, "refs/heads/master", "1")
 	server.SetBasicAuth("ann", "new")
@@ -215,7 +213,7 @@ func TestSecretInTheServersWords(t *testing.T) {
 		"body of an error":   func(w http.ResponseWriter, words string) { http.Error(w, words, http.StatusForbidden) },
 		"content type":       func(w http.ResponseWriter, words string) { w.Header().Set("Content-Type", words) },
 		"redirect":           func(w http.ResponseWriter, words string) { redirectTo(w, "https://ann:"+words+"@127.0.0.1:1/x") },
-		"redirect to nobody": func(w http.ResponseWriter, words string) { redirectTo(w, words+"://x") },
+		"redirect to no one": func(w http.ResponseWriter, words string) { redirectTo(w, words+"://x") },
 		"protocol error": func(w http.ResponseWriter, words string) {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 			line := "ERR " + words
@@ -326,20 +324,6 @@ func TestWrongPort(t *testing.T) {
 	resolveFails(t, open(t, plain.URL("other"), "", with("ann", secret)), "404", "or the credentials may not see it")
 }
 
-func TestCertificateForAnotherHost(t *testing.T) {
-	t.Parallel()
-	server, _ := elsewhere(t, gitserver.WithTLS)
-	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server.Base(), "https://"))
-	r := open(t, "https://127.0.0.2:"+port+"/site.git", "", func(o *Options) { o.CAFile = server.CAFile() })
-	if _, err := net.DialTimeout("tcp", "127.0.0.2:"+port, time.Second); err == nil {
-		resolveFails(t, r, "certificate is not for this host")
-		return
-	}
-	// The server listens at one address only; the same words for the same error.
-	err := &tls.CertificateVerificationError{Err: x509.HostnameError{Host: "127.0.0.2", Certificate: &x509.Certificate{}}}
-	says(t, r.explain(t.Context(), err), "certificate is not for this host")
-}
-
 // TestServerTrouble is what a server can do to a poll. The last good revision
 // outlives all of it.
 func TestServerTrouble(t *testing.T) {
@@ -439,18 +423,17 @@ func TestMovedWhileFetched(t *testing.T) {
 			s := newSite(t, dir, "master")
 			s.commit("one", file("1"))
 			moves := test.moves
-			wire := &command{dir: s.Bare, advertised: func() {
+			server := &upstream{dir: s.Bare, advertised: func() {
 				if moves--; moves >= 0 {
 					s.git("commit", "--quiet", "--amend", "--allow-empty", "--message", "moved")
 					s.git("push", "--quiet", "--force", "origin", "HEAD")
 				}
 			}}
-			r := open(t, "https://example.com/site", "")
-			err := r.resolveFrom(t.Context(), &server{wire: wire})
+			r := open(t, server.start(t), "")
 			if test.says != "" {
-				says(t, r.explain(t.Context(), err), test.says)
-			} else if err != nil || r.current.revision.Subject != "moved" {
-				t.Errorf("got %v", err)
+				resolveFails(t, r, test.says)
+			} else if rev := resolve(t, r); rev.Subject != "moved" {
+				t.Errorf("got %q", rev.Subject)
 			}
 		})
 	}

@@ -14,8 +14,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kubesync/kubesync/repo/limits"
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // liar is a git server that answers as a test says. What is nil is answered rightly,
@@ -65,11 +66,11 @@ func (l liar) fetchRightly(w http.ResponseWriter, r *http.Request) {
 	for hash := range l.right {
 		hashes = append(hashes, hash)
 	}
-	data, err := writePack(r.Context(), l.right, hashes)
+	data, err := pack.Write(r.Context(), l.right, hashes)
 	if err != nil {
 		panic(err)
 	}
-	content, err := io.ReadAll(data.reader())
+	content, err := io.ReadAll(data.Reader())
 	if err != nil {
 		panic(err)
 	}
@@ -113,14 +114,16 @@ func always(answer []byte) func(http.ResponseWriter, *http.Request) {
 }
 
 // limited are options with these limits.
-func limited(text string) func(*Options) {
+func limited(most map[limits.Limit]int64) func(*Options) {
 	return func(o *Options) {
-		var err error
-		if o.Limits, err = limits.Parse(text); err != nil {
-			panic(err)
+		for limit, value := range most {
+			o.Limits = o.Limits.With(limit, value)
 		}
 	}
 }
+
+// quickSilence gives up a server that is silent for 300 ms.
+func quickSilence(o *Options) { o.silence = 300 * time.Millisecond }
 
 // TestLies has servers say what no honest one does. Each lie is an error that names
 // what is wrong, and nothing that is said gets at whoever reads the error on a
@@ -132,33 +135,33 @@ func TestLies(t *testing.T) {
 	other := trees{}
 	otherTip := other.commit(other.tree())
 	packFrom := func(f trees, hashes ...plumbing.Hash) []byte {
-		data, err := writePack(t.Context(), f, hashes)
+		data, err := pack.Write(t.Context(), f, hashes)
 		must(t, err)
-		content, err := io.ReadAll(data.reader())
+		content, err := io.ReadAll(data.Reader())
 		must(t, err)
 		return append(append(packetsOf("packfile"), band(1, content)...), flushLine...)
 	}
-	small := limited("pack=1Mi refs=64Ki objects=1000 inflated=64Mi")
+	small := limited(map[limits.Limit]int64{limits.Pack: 1 << 20, limits.Refs: 64 << 10, limits.Objects: 1000, limits.Inflated: 64 << 20})
 	impatient := func(o *Options) { o.Timeout = time.Second }
 	for name, test := range map[string]struct {
 		liar
 		change func(*Options)
 		wants  []string
 	}{
-		"endless pack":             {liar{fetch: endless(packetsOf("packfile"), band(1, noise))}, small, []string{tooMuch, "more than 1 MiB", "LIMITS=pack=2Mi"}},
+		"endless pack":             {liar{fetch: endless(packetsOf("packfile"), band(1, noise))}, small, []string{"the server sends too much", "more than 1 MiB", "LIMITS=pack=2Mi"}},
 		"endless progress":         {liar{fetch: endless(packetsOf("packfile"), band(2, noise))}, small, []string{"LIMITS=pack=2Mi"}},
 		"endless keeping alive":    {liar{fetch: endless(packetsOf("packfile"), bytes.Repeat(band(1, nil), 1000))}, small, []string{"LIMITS=pack=2Mi"}},
 		"endless shallow commits":  {liar{fetch: endless(nil, packetsOf("shallow "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
 		"endless acknowledgments":  {liar{fetch: endless(packetsOf("acknowledgments"), packetsOf("ACK "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
-		"endless list":             {liar{list: endless(nil, packetsOf(ref+" refs/heads/x"))}, small, []string{"list of branches and tags is too long", "LIMITS=refs=128Ki"}},
-		"endless greeting":         {liar{greet: endless(packetsOf("version 2"), packetsOf("x=y"))}, small, []string{"LIMITS=refs=128Ki"}},
-		"endless greeting, gzip":   {liar{greet: zipped(packetsOf("version 2"), 200_000)}, small, []string{"LIMITS=refs=128Ki"}},
-		"endless version 0":        {liar{greet: endless(packetsOf(ref+" HEAD\x00shallow"), packetsOf(ref+" refs/heads/x"))}, small, []string{"LIMITS=refs=128Ki"}},
+		"endless list":             {liar{list: endless(nil, packetsOf(ref+" refs/heads/x"))}, small, []string{"list of branches and tags is too long", `the limit "refs"`}},
+		"endless greeting":         {liar{greet: endless(packetsOf("version 2"), packetsOf("x=y"))}, small, []string{`the limit "refs"`}},
+		"endless greeting, gzip":   {liar{greet: zipped(packetsOf("version 2"), 200_000)}, small, []string{`the limit "refs"`}},
+		"endless version 0":        {liar{greet: endless(packetsOf(ref+" HEAD\x00shallow"), packetsOf(ref+" refs/heads/x"))}, small, []string{`the limit "refs"`}},
 		"endless header":           {liar{greet: header("X-Long", strings.Repeat("x", 80_000))}, small, []string{"headers exceeded 65536 bytes"}},
 		"a byte now and then":      {liar{fetch: slowly(append(packetsOf("packfile"), "fff0\x01PACK"...), []byte("\x00"), 50*time.Millisecond)}, impatient, []string{"not done after 1s", "raise TIMEOUT"}},
-		"silence in the pack":      {liar{fetch: slowly(packetsOf("packfile"), nil, time.Minute)}, limited("silence=300ms"), []string{"the server does not answer: more than 300ms", "LIMITS=silence=600ms"}},
-		"silence in the greeting":  {liar{greet: slowly([]byte("000eversion 2\n"), nil, time.Minute)}, limited("silence=300ms"), []string{"LIMITS=silence=600ms"}},
-		"silence":                  {liar{list: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, limited("silence=300ms"), []string{"LIMITS=silence=600ms"}},
+		"silence in the pack":      {liar{fetch: slowly(packetsOf("packfile"), nil, time.Minute)}, quickSilence, []string{"the server does not answer: it sent nothing for 300ms"}},
+		"silence in the greeting":  {liar{greet: slowly([]byte("000eversion 2\n"), nil, time.Minute)}, quickSilence, []string{"nothing for 300ms"}},
+		"silence":                  {liar{list: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, quickSilence, []string{"nothing for 300ms"}},
 		"another commit":           {liar{fetch: always(packFrom(other, otherTip.Hash, otherTip.TreeHash))}, nil, []string{"object not found"}},
 		"no commit":                {liar{fetch: always(packFrom(other, otherTip.TreeHash))}, nil, []string{"object not found"}},
 		"an empty pack":            {liar{fetch: always(packFrom(other))}, nil, []string{"object not found"}},

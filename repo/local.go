@@ -1,7 +1,7 @@
 package repo
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +21,10 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/repo/refs"
 )
 
 // localCache bounds what is kept of objects read from disk, in bytes.
@@ -32,7 +35,7 @@ const localCache = 8 * cache.MiByte
 type local struct {
 	dir, common string // as gitDirs returns them
 	disk        *diskObjects
-	listed      refs
+	listed      refs.List
 }
 
 // openLocal opens a bare repository, a clone, or a linked work tree.
@@ -44,7 +47,7 @@ func openLocal(path string, bounds limits.Limits) (*local, error) {
 	if err := checkFormat(common); err != nil {
 		return nil, fmt.Errorf("%s: %w", common, err)
 	}
-	disk, err := newDiskObjects(filepath.Join(common, "objects"), bounds)
+	disk, err := newDiskObjects(common, bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -100,20 +103,34 @@ func readPointer(file, prefix, base string) (string, error) {
 	return target, nil
 }
 
-// checkFormat refuses what would be misread: go-git knows SHA-1 object names and
-// refs in files only, and looks for neither.
-func checkFormat(common string) error {
+// readConfig reads the configuration of a repository, empty where there is none.
+func readConfig(common string) (*config.Config, error) {
+	settings := config.New()
 	file, err := os.Open(filepath.Join(common, "config"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return settings, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	settings := config.New()
 	if err := config.NewDecoder(file).Decode(settings); err != nil {
-		return nil // git reads more than this decoder does, and nothing else in it matters here
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return settings, nil
+}
+
+// checkFormat refuses what would be misread: go-git knows SHA-1 object names and
+// refs in files only, and looks for neither. Git reads more than this decoder does:
+// what it cannot read is taken for the usual format.
+func checkFormat(common string) error {
+	settings, err := readConfig(common)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return err
+	}
+	if err != nil {
+		return nil
 	}
 	extensions := settings.Section("extensions")
 	if format := extensions.Option("objectformat"); format != "" && !strings.EqualFold(format, "sha1") {
@@ -126,36 +143,36 @@ func checkFormat(common string) error {
 }
 
 // history implements source.
-func (l *local) history(ctx context.Context, tips []tag, older history) (history, error) {
+func (l *local) History(ctx context.Context, tips []refs.Tag, older refs.History) (refs.History, error) {
 	shallow, err := l.shallow()
 	if err != nil {
-		return history{}, err
+		return refs.History{}, err
 	}
-	got := newHistory(tips)
-	todo := slices.Clone(got.tips)
+	got := refs.NewHistory(tips)
+	todo := slices.Clone(got.Tips)
 	for len(todo) > 0 {
 		if err := ctx.Err(); err != nil {
-			return history{}, err
+			return refs.History{}, err
 		}
 		hash := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if _, seen := got.commits[hash]; seen {
+		if _, seen := got.Commits[hash]; seen {
 			continue
 		}
-		if known, ok := older.commits[hash]; ok {
-			got.commits[hash] = known
-		} else if c, err := readCommit(l.disk, hash); err == nil {
-			got.add(c)
-		} else if slices.Contains(got.tips, hash) {
+		if known, ok := older.Commits[hash]; ok {
+			got.Commits[hash] = known
+		} else if c, err := pack.ReadCommit(l.disk, hash); err == nil {
+			got.Add(c)
+		} else if slices.Contains(got.Tips, hash) {
 			continue // a tag may point at anything
 		} else {
-			return history{}, err
+			return refs.History{}, err
 		}
 		if !shallow[hash] {
-			todo = append(todo, got.commits[hash].parents...)
+			todo = append(todo, got.Commits[hash].Parents...)
 		}
 	}
-	return got.completed(history{}, shallow)
+	return got.Completed(refs.History{}, shallow)
 }
 
 // shallow returns the commits behind which the repository is cut off.
@@ -182,82 +199,48 @@ func (l *local) shallow() (map[plumbing.Hash]bool, error) {
 }
 
 // objects implements source.
-func (l *local) objects(_ context.Context, sel selection) (objects, error) {
-	if !l.disk.has(sel.tip) {
-		return nil, l.listed.noCommit(sel.selected().String())
+func (l *local) read(_ context.Context, of refs.Tag) (pack.Objects, error) {
+	if !l.disk.Has(of.Tip) {
+		return nil, l.listed.NoCommit(cmp.Or(of.Commit, of.Tip).String())
 	}
 	return l.disk, nil
 }
 
-// diskObjects are the objects of a repository on disk, and of those it borrows
-// from (objects/info/alternates, which git clone --shared and --reference
-// write; go-git follows them only half).
+// diskObjects are the objects of a repository on disk.
 type diskObjects struct {
 	limits limits.Limits
 
-	mu     sync.Mutex
-	stores []*filesystem.ObjectStorage
+	mu    sync.Mutex
+	store *filesystem.ObjectStorage
 }
 
-func newDiskObjects(dir string, bounds limits.Limits) (*diskObjects, error) {
-	d := &diskObjects{limits: bounds}
-	seen := map[string]bool{}
-	todo := []string{dir}
-	for len(todo) > 0 {
-		dir := filepath.Clean(todo[0])
-		todo = todo[1:]
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		if _, err := os.Stat(dir); err != nil {
-			return nil, err
-		}
-		files := readOnly{osfs.New(filepath.Dir(dir))}
-		if filepath.Base(dir) != "objects" {
-			return nil, fmt.Errorf("it borrows objects from %s, which is no repository's objects directory", dir)
-		}
-		d.stores = append(d.stores, filesystem.NewObjectStorageWithOptions(dotgit.New(files), cache.NewObjectLRU(localCache), filesystem.Options{LargeObjectThreshold: streamed}))
-		alternates, err := readAlternates(dir)
-		if err != nil {
-			return nil, err
-		}
-		todo = append(todo, alternates...)
-	}
-	return d, nil
-}
-
-func readAlternates(dir string) ([]string, error) {
-	file, err := os.Open(filepath.Join(dir, "info", "alternates"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+// newDiskObjects opens the objects of a repository. One that borrows objects is refused:
+// what it borrows may lie anywhere.
+func newDiskObjects(common string, bounds limits.Limits) (*diskObjects, error) {
+	if _, err := os.Stat(filepath.Join(common, "objects")); err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	var out []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		line := lines.Text()
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if !filepath.IsAbs(line) {
-			line = filepath.Join(dir, line)
-		}
-		out = append(out, line)
+	if borrows := filepath.Join(common, "objects", "info", "alternates"); !absent(lstat(borrows)) {
+		return nil, fmt.Errorf("it borrows objects from another repository (%s), which is not supported; "+
+			"\"git repack -a -d\" there copies them, then remove that file", borrows)
 	}
-	return out, lines.Err()
+	store := filesystem.NewObjectStorageWithOptions(dotgit.New(readOnly{osfs.New(common)}), cache.NewObjectLRU(localCache),
+		filesystem.Options{LargeObjectThreshold: pack.Streamed})
+	return &diskObjects{limits: bounds, store: store}, nil
 }
 
-func (d *diskObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	return first(d, func(s *filesystem.ObjectStorage) (plumbing.EncodedObject, error) {
+func lstat(path string) error {
+	_, err := os.Lstat(path)
+	return err
+}
+
+func (d *diskObjects) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	return find(d, func(s *filesystem.ObjectStorage) (plumbing.EncodedObject, error) {
 		o, err := s.EncodedObject(plumbing.AnyObject, hash)
 		if err != nil {
 			return nil, err
 		}
-		if o.Type() == plumbing.BlobObject && o.Size() >= streamed {
+		if o.Type() == plumbing.BlobObject && o.Size() >= pack.Streamed {
 			return o, nil
 		}
 		return inMemory(o, hash)
@@ -265,7 +248,7 @@ func (d *diskObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, error)
 }
 
 // inMemory reads an object that go-git would read from its pack only later, when
-// nobody holds the lock and git may have packed anew. go-git does not look whether the
+// no one holds the lock and git may have packed anew. go-git does not look whether the
 // content is what it is known by.
 func inMemory(o plumbing.EncodedObject, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	out, held := o.(*plumbing.MemoryObject)
@@ -288,44 +271,38 @@ func inMemory(o plumbing.EncodedObject, hash plumbing.Hash) (plumbing.EncodedObj
 }
 
 // bounds implements objects.
-func (d *diskObjects) bounds() limits.Limits { return d.limits }
+func (d *diskObjects) Limits() limits.Limits { return d.limits }
 
-func (d *diskObjects) size(hash plumbing.Hash) (int64, error) {
-	return first(d, func(s *filesystem.ObjectStorage) (int64, error) {
+func (d *diskObjects) Size(hash plumbing.Hash) (int64, error) {
+	return find(d, func(s *filesystem.ObjectStorage) (int64, error) {
 		return s.EncodedObjectSize(hash)
 	})
 }
 
-func (d *diskObjects) has(hash plumbing.Hash) bool {
-	_, err := first(d, func(s *filesystem.ObjectStorage) (bool, error) {
+func (d *diskObjects) Has(hash plumbing.Hash) bool {
+	_, err := find(d, func(s *filesystem.ObjectStorage) (bool, error) {
 		return true, s.HasEncodedObject(hash)
 	})
 	return err == nil
 }
 
-// first asks one store after the other. If none has the object, or a pack went
-// away, git may have packed them anew since they were opened: it looks again,
-// once.
-func first[T any](d *diskObjects, ask func(*filesystem.ObjectStorage) (T, error)) (T, error) {
+// find looks for an object. If it is not there, git may have packed the objects anew
+// since they were opened: it looks again, once.
+func find[T any](d *diskObjects, ask func(*filesystem.ObjectStorage) (T, error)) (T, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for again := false; ; again = true {
-		for _, s := range d.stores {
-			got, err := ask(s)
-			missing := errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, dotgit.ErrPackfileNotFound)
-			if !missing {
-				return got, err
-			}
-			if again {
-				continue
-			}
-			s.Reindex()
-		}
-		if again {
-			var none T
-			return none, plumbing.ErrObjectNotFound
-		}
+	missing := func(err error) bool {
+		return errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, dotgit.ErrPackfileNotFound)
 	}
+	got, err := ask(d.store)
+	if missing(err) {
+		d.store.Reindex()
+		got, err = ask(d.store)
+	}
+	if missing(err) {
+		err = plumbing.ErrObjectNotFound
+	}
+	return got, err
 }
 
 // readOnly is a file system on which nothing can be written, so that no path

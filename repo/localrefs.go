@@ -15,7 +15,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/repo/refs"
 )
 
 const (
@@ -114,7 +117,7 @@ func (f *refFiles) entry(ctx context.Context, name string, entry fs.DirEntry, de
 		return f.walk(ctx, name, depth+1)
 	}
 	ref := plumbing.ReferenceName(name)
-	if !isRef(name) || ref.Validate() != nil {
+	if !refs.IsName(name) || ref.Validate() != nil {
 		return nil
 	}
 	read, err := readRefFile(filepath.Join(f.common, name))
@@ -127,14 +130,14 @@ func (f *refFiles) entry(ctx context.Context, name string, entry fs.DirEntry, de
 	return err
 }
 
-// absent tells an error that says that there is no file: none, or a directory.
+// absent reports an error that says that there is no file: none, or a directory.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // readRefFile reads the file of one ref.
 func readRefFile(path string) (diskRef, error) {
-	content, err := readSmall(path, maxRef+int64(len(linkPrefix))+1)
+	content, err := readSmall(path, refs.MaxName+int64(len(linkPrefix))+1)
 	if err != nil {
 		return diskRef{}, err
 	}
@@ -223,7 +226,7 @@ func (p *packedRefs) next() (plumbing.ReferenceName, diskRef, error) {
 		}
 		digits, name, _ := strings.Cut(line, " ")
 		hash, ok := parseHash(digits)
-		if !ok || !isRef(name) || name == "" {
+		if !ok || !refs.IsName(name) || name == "" {
 			return "", diskRef{}, damaged(line)
 		}
 		ref := diskRef{hash: hash}
@@ -273,44 +276,44 @@ func (f *refFiles) follow(name plumbing.ReferenceName) (diskRef, bool, error) {
 }
 
 // refs implements source.
-func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
+func (l *local) Refs(ctx context.Context, _ refs.Scope) (refs.List, error) {
 	files := refFiles{dir: l.dir, common: l.common, limits: l.disk.limits}
 	if err := files.read(ctx); err != nil {
-		return refs{}, err
+		return refs.List{}, err
 	}
-	out := newRefs(scope{all: true})
-	tags := map[plumbing.Hash]tag{} // a release may have several
+	out := refs.New(refs.Scope{All: true})
+	tags := map[plumbing.Hash]refs.Tag{} // a release may have several
 	for name, ref := range files.all {
 		if err := ctx.Err(); err != nil {
-			return refs{}, err
+			return refs.List{}, err
 		}
 		if !name.IsBranch() && !name.IsTag() && name != plumbing.HEAD {
 			continue
 		}
 		end, ok, err := files.follow(name)
 		if err != nil {
-			return refs{}, fmt.Errorf("%s: %w", name, err)
+			return refs.List{}, fmt.Errorf("%s: %w", name, err)
 		}
 		if name == plumbing.HEAD && ref.link.IsBranch() {
-			out.head = strings.Clone(short(ref.link))
+			out.Head = strings.Clone(refs.Short(ref.link))
 		}
 		if !ok {
 			continue // HEAD of a new repository, or a link that dangles
 		}
-		switch kept := strings.Clone(short(name)); { // else all of packed-refs would be kept
+		switch kept := strings.Clone(refs.Short(name)); { // else all of packed-refs would be kept
 		case name == plumbing.HEAD:
-			out.headCommit = end.hash
+			out.HeadCommit = end.hash
 		case name.IsBranch():
-			out.branches[kept] = end.hash
+			out.Branches[kept] = end.hash
 		default:
 			if _, known := tags[end.hash]; !known {
 				tags[end.hash] = l.peel(end)
 			}
-			out.tags[kept] = tags[end.hash]
+			out.Tags[kept] = tags[end.hash]
 		}
 	}
-	if _, ok := out.branches[out.head]; !ok {
-		out.head = "" // as a server does not tell of a branch that is yet to be born
+	if _, ok := out.Branches[out.Head]; !ok {
+		out.Head = "" // as a server does not list a branch that is yet to be born
 	}
 	l.listed = out
 	return out, nil
@@ -318,12 +321,12 @@ func (l *local) refs(ctx context.Context, _ scope) (refs, error) {
 
 // peel follows tag objects. A tag that leads nowhere is left as it is: it is an
 // error for whoever chooses it.
-func (l *local) peel(ref diskRef) tag {
+func (l *local) peel(ref diskRef) refs.Tag {
 	if !ref.peeled.IsZero() {
-		return tag{ref.hash, ref.peeled}
+		return refs.Tag{Tip: ref.hash, Commit: ref.peeled}
 	}
-	if c, err := readCommit(l.disk, ref.hash); err == nil {
-		return tag{ref.hash, c.Hash}
+	if c, err := pack.ReadCommit(l.disk, ref.hash); err == nil {
+		return refs.Tag{Tip: ref.hash, Commit: c.Hash}
 	}
-	return tag{ref.hash, ref.hash}
+	return refs.Light(ref.hash)
 }

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/refs"
 )
 
 // manyRefs makes a bare repository with a branch master, and so many branches and as
@@ -53,7 +57,7 @@ func TestLocalRefsCost(t *testing.T) {
 	cost := func(number int) float64 {
 		l := openedLocal(t, manyRefs(t, number))
 		return testing.AllocsPerRun(1, func() {
-			if _, err := l.refs(t.Context(), scope{}); err != nil {
+			if _, err := l.Refs(t.Context(), refs.Scope{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -97,14 +101,14 @@ func TestLocalRefs(t *testing.T) {
 
 	check := func(t *testing.T) {
 		t.Helper()
-		got, err := openedLocal(t, s.Bare).refs(t.Context(), scope{})
+		got, err := openedLocal(t, s.Bare).Refs(t.Context(), refs.Scope{})
 		must(t, err)
 		var lines []string
-		for name, hash := range got.branches {
+		for name, hash := range got.Branches {
 			lines = append(lines, fmt.Sprintf("refs/heads/%s %s", name, hash))
 		}
-		for name, tag := range got.tags {
-			lines = append(lines, fmt.Sprintf("refs/tags/%s %s %s", name, tag.tip, tag.commit))
+		for name, tag := range got.Tags {
+			lines = append(lines, fmt.Sprintf("refs/tags/%s %s %s", name, tag.Tip, tag.Commit))
 		}
 		sort.Strings(lines)
 		wants := []string{}
@@ -125,7 +129,7 @@ func TestLocalRefs(t *testing.T) {
 		if strings.Join(lines, "\n") != strings.Join(wants, "\n") {
 			t.Errorf("got\n%s\nand git finds\n%s", strings.Join(lines, "\n"), strings.Join(wants, "\n"))
 		}
-		if got.branches["master"].String() != two || got.head != "master" || got.headCommit.String() != two || got.branches["link"].String() != one {
+		if got.Branches["master"].String() != two || got.Head != "master" || got.HeadCommit.String() != two || got.Branches["link"].String() != one {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -149,31 +153,32 @@ func TestLocalRefs(t *testing.T) {
 // TestLocalRefsRefused has refs that git does not write, and too many.
 func TestLocalRefsRefused(t *testing.T) {
 	t.Parallel()
+	fewRefs := map[limits.Limit]int64{limits.Refs: 4 << 10}
 	for name, test := range map[string]struct {
 		make   func(bare string)
-		change string
+		change map[limits.Limit]int64
 		says   []string
 	}{
-		"an empty file":     {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "") }, "", []string{"refs/heads/x is damaged", "git fsck"}},
-		"half a hash":       {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "0123\n") }, "", []string{"refs/heads/x is damaged", "0123"}},
-		"an endless file":   {func(bare string) { must(t, os.Symlink("/dev/zero", filepath.Join(bare, "refs", "heads", "x"))) }, "", []string{"refs/heads/x is damaged"}},
-		"a pipe":            {func(bare string) { must(t, syscall.Mkfifo(filepath.Join(bare, "refs", "heads", "x"), 0o600)) }, "", []string{"refs/heads/x is damaged"}},
-		"a link to nothing": {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "ref: \n") }, "", []string{"refs/heads/x is damaged"}},
-		"a link to itself":  {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "ref: refs/heads/x\n") }, "", []string{"refs/heads/x: it is a link to a link"}},
-		"packed badly":      {func(bare string) { writeFile(t, filepath.Join(bare, "packed-refs"), "x\x1b[2J\n") }, "", []string{"packed-refs: it is damaged at"}},
+		"an empty file":     {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "") }, nil, []string{"refs/heads/x is damaged", "git fsck"}},
+		"half a hash":       {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "0123\n") }, nil, []string{"refs/heads/x is damaged", "0123"}},
+		"an endless file":   {func(bare string) { must(t, os.Symlink("/dev/zero", filepath.Join(bare, "refs", "heads", "x"))) }, nil, []string{"refs/heads/x is damaged"}},
+		"a pipe":            {func(bare string) { must(t, syscall.Mkfifo(filepath.Join(bare, "refs", "heads", "x"), 0o600)) }, nil, []string{"refs/heads/x is damaged"}},
+		"a link to nothing": {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "ref: \n") }, nil, []string{"refs/heads/x is damaged"}},
+		"a link to itself":  {func(bare string) { writeFile(t, filepath.Join(bare, "refs", "heads", "x"), "ref: refs/heads/x\n") }, nil, []string{"refs/heads/x: it is a link to a link"}},
+		"packed badly":      {func(bare string) { writeFile(t, filepath.Join(bare, "packed-refs"), "x\x1b[2J\n") }, nil, []string{"packed-refs: it is damaged at"}},
 		"too much packed": {func(bare string) {
 			writeFile(t, filepath.Join(bare, "packed-refs"), strings.Repeat("# more\n", 1000))
-		}, "refs=4Ki", []string{tooManyRefs, "LIMITS=refs=8Ki"}},
+		}, fewRefs, []string{tooManyRefs, `the limit "refs"`}},
 		"too many files": {func(bare string) {
 			for i := range 100 {
 				writeFile(t, filepath.Join(bare, "refs", "heads", "x", fmt.Sprint(i)), hash)
 			}
-		}, "refs=4Ki", []string{tooManyRefs, "LIMITS=refs=8Ki"}},
+		}, fewRefs, []string{tooManyRefs, `the limit "refs"`}},
 		"too deep": {func(bare string) {
 			writeFile(t, filepath.Join(bare, "refs", "tags", strings.Repeat("x/", 20), "y"), hash)
-		}, "depth=10", []string{"too deep", "LIMITS=depth="}},
-		"cut off badly":  {func(bare string) { writeFile(t, filepath.Join(bare, "shallow"), "x\n") }, "", []string{"shallow: it is damaged"}},
-		"cut off widely": {func(bare string) { writeFile(t, filepath.Join(bare, "shallow"), strings.Repeat(hash+"\n", 200)) }, "refs=4Ki", []string{"LIMITS=refs="}},
+		}, map[limits.Limit]int64{limits.Depth: 10}, []string{"too deep", `the limit "depth"`}},
+		"cut off badly":  {func(bare string) { writeFile(t, filepath.Join(bare, "shallow"), "x\n") }, nil, []string{"shallow: it is damaged"}},
+		"cut off widely": {func(bare string) { writeFile(t, filepath.Join(bare, "shallow"), strings.Repeat(hash+"\n", 200)) }, fewRefs, []string{`the limit "refs"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

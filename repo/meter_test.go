@@ -3,8 +3,9 @@ package repo
 import (
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // tally is a meter that remembers.
@@ -61,6 +62,9 @@ func TestMeterHTTP(t *testing.T) {
 	server.Log.Reset()
 	content(t, r, resolve(t, r), "dir/file")
 	statuses, errors, received, sent := meter.take()
+	for len(server.Log.UnderWay()) > 0 { // answered, and not in its log yet
+		time.Sleep(time.Millisecond)
+	}
 	if asked := len(server.Log.Requests()); statuses[200] != asked || len(statuses) != 1 || errors != 0 {
 		t.Errorf("told of %v and %d errors; the server was asked %d times", statuses, errors, asked)
 	}

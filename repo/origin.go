@@ -2,13 +2,10 @@ package repo
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
 // OriginName returns what the repository is called that a clone on disk came from: the
@@ -22,21 +19,16 @@ func (u URL) OriginName() (string, error) {
 	if !u.IsFile() {
 		return "", nil
 	}
-	if _, err := os.Lstat(filepath.Join(u.path, ".git")); err != nil {
-		return "", ignoreMissing(err)
+	if _, err := os.Lstat(filepath.Join(u.path, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
 	_, common, err := gitDirs(u.path)
 	if err != nil {
 		return "", err
 	}
-	file, err := os.Open(filepath.Join(common, "config"))
+	settings, err := readConfig(common)
 	if err != nil {
-		return "", ignoreMissing(err)
-	}
-	defer func() { _ = file.Close() }()
-	settings := config.New()
-	if err := config.NewDecoder(file).Decode(settings); err != nil {
-		return "", fmt.Errorf("%s: %w", file.Name(), err)
+		return "", err
 	}
 	return nameOfRemote(settings.Section("remote").Subsection("origin").Option("url")), nil
 }
@@ -50,12 +42,4 @@ func nameOfRemote(remote string) string {
 		return ""
 	}
 	return URL{scheme: "file", path: remote}.Name()
-}
-
-// ignoreMissing returns an error unless it says that a file does not exist.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // large is a repository of which only the directory "used" is of interest.
@@ -202,7 +202,7 @@ func TestPartialOutlives(t *testing.T) {
 	_, err = fs.ReadFile(one, "late")
 	says(t, err, server.URL("site"), "connection refused")
 	must(t, server.Up())
-	r.line.idle()
+	r.server.CloseIdle()
 	if b, err := fs.ReadFile(one, "late"); err != nil || string(b) != "late" {
 		t.Errorf("the old FS: got %q, %v", b, err)
 	}
@@ -226,6 +226,7 @@ func TestPartialTimeout(t *testing.T) {
 // TestPartialFallbacks has servers that can do less than they say.
 func TestPartialFallbacks(t *testing.T) {
 	t.Parallel()
+	long(t)
 	does := func(b gitserver.Behaviour) func(*gitserver.Server) gitserver.Behaviour {
 		return func(*gitserver.Server) gitserver.Behaviour { return b }
 	}
@@ -426,17 +427,16 @@ func TestBusy(t *testing.T) {
 		if server.Log.Count() != asked {
 			t.Error("it was not left alone")
 		}
-		r.line.busyUntil = time.Now()
-		server.Behave(gitserver.Failing(http.StatusTooManyRequests))
-		resolveFails(t, r, "429 Too Many Requests: it was asked too often")
-		server.Behave(gitserver.Normal())
-		resolve(t, r)
 	}
-	for text, want := range map[string]time.Duration{"": 0, "soon": 0, "-1": 0, "2": 2 * time.Second, "99999999999999999999": 0, "9999999999": 24 * time.Hour, "Wed, 21 Oct 2015 07:28:00 GMT": 0} {
-		if got := retryAfter(text); got != want {
-			t.Errorf("%q: got %s", text, got)
-		}
-	}
+	server, _ := elsewhere(t)
+	server.Behave(gitserver.Busy(http.StatusServiceUnavailable, "1"))
+	r := open(t, server.URL("site"), "")
+	resolveFails(t, r, "503 Service Unavailable and wants to be left alone for 1s")
+	time.Sleep(time.Second) // what the server asks for
+	server.Behave(gitserver.Failing(http.StatusTooManyRequests))
+	resolveFails(t, r, "429 Too Many Requests: it was asked too often")
+	server.Behave(gitserver.Normal())
+	resolve(t, r)
 }
 
 // TestPollIsSmall compares polls of repositories with few and with many refs.
@@ -622,7 +622,7 @@ func TestPartialOverSSH(t *testing.T) {
 	if _, err := fs.ReadFile(fsys, "root.txt"); err != nil {
 		t.Error(err)
 	}
-	r.line.idle()
+	r.server.CloseIdle()
 	if _, err := fs.ReadFile(fsys, "other/dir1/file"); err != nil {
 		t.Error(err)
 	}

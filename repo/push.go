@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Push is what a git server tells of a push.
+// Push is what a git server reports of a push.
 type Push struct {
 	URLs []URL // spellings of the repository's address, as the server knows them
 	// Refs are the full names of the refs that were pushed; none: the server did not
@@ -17,7 +17,7 @@ type Push struct {
 	DefaultBranch string
 }
 
-// Concerns tells whether the push may change what a version of a repository selects. In
+// Concerns reports whether the push may change what a version of a repository selects. In
 // doubt it may: all that hangs on it is a poll.
 func (p Push) Concerns(repository URL, version Version) bool {
 	if !slices.ContainsFunc(p.URLs, repository.sameRepository) {
@@ -26,7 +26,7 @@ func (p Push) Concerns(repository URL, version Version) bool {
 	return len(p.Refs) == 0 || slices.ContainsFunc(p.Refs, func(ref string) bool { return p.concerns(ref, version) })
 }
 
-// concerns tells whether a ref may change what a version selects.
+// concerns reports whether a ref may change what a version selects.
 func (p Push) concerns(ref string, version Version) bool {
 	tag := strings.HasPrefix(ref, "refs/tags/")
 	switch version.mode {
@@ -45,14 +45,14 @@ func (p Push) concerns(ref string, version Version) bool {
 	}
 }
 
-// isDefault tells whether a ref may be the default branch, which is master wherever
+// isDefault reports whether a ref may be the default branch, which is master wherever
 // there is one.
 func (p Push) isDefault(ref string) bool {
 	branch, found := strings.CutPrefix(ref, "refs/heads/")
 	return found && (p.DefaultBranch == "" || branch == p.DefaultBranch || branch == "master")
 }
 
-// sameRepository tells whether two URLs name one repository, whatever the scheme, the
+// sameRepository reports whether two URLs name one repository, whatever the scheme, the
 // port and the user: the same server has others for ssh than for https. Case does not
 // count, as the large services ignore it.
 func (u URL) sameRepository(other URL) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"sync/atomic"
@@ -15,17 +14,22 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/internal/revision"
+
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/repo/refs"
+	"github.com/kubesync/kubesync/repo/wire"
 )
 
 // Options say what to read and how to get at it.
 type Options struct {
 	URL     URL
 	Version Version
-	// MasterSynced says that branch master was synced before, in this process or
-	// another. Then the zero Version and tag:latest stay with master even if it
-	// is gone. See Repo.MasterSynced.
-	MasterSynced bool
+	// LastRef is the Ref of the revision that was synced last, by any process. Where
+	// that is branch master, the zero Version and tag:latest stay with master even if
+	// it is gone.
+	LastRef string
 
 	// Credentials is asked at every poll of an http or https URL, so that rotated
 	// ones work; false is none, an error ends the poll. They are sent to the
@@ -46,10 +50,18 @@ type Options struct {
 	Limits limits.Limits
 	// UserAgent names the program to servers, "kubesync" if empty.
 	UserAgent string
-	// Meter hears of the traffic with the server; nil for nobody.
+	// Meter counts the traffic with the server; nil counts nothing.
 	Meter Meter
 	Log   zerolog.Logger
+
+	silence time.Duration // as of wire.Options, for tests
 }
+
+// Credentials are what a server asks for over http and https.
+type Credentials = wire.Credentials
+
+// Meter counts the traffic with a server.
+type Meter = wire.Meter
 
 // Repo is a git repository and the revision of it that was last resolved. It is
 // for one goroutine at a time.
@@ -59,10 +71,9 @@ type Repo struct {
 
 	current *snapshot // nil before the first success
 	latest  latest
-	// descents is what was found out of the current commit's ancestors.
-	descents descents
-	// line is the way to the server, which the files that were handed out use too.
-	line line
+	// server is the way to the server, which the files that were handed out use too;
+	// nil of a file URL.
+	server *wire.Server
 	// sent are the credentials of the last poll, to keep them out of messages.
 	sent atomic.Pointer[Credentials]
 	// masterSynced and saidDefault belong to the rule for the default branch.
@@ -74,19 +85,21 @@ type Repo struct {
 type snapshot struct {
 	revision Revision
 	// tip is what a server was last found to know the commit by.
-	tip     tag
+	tip     refs.Tag
 	commit  *object.Commit
-	objects objects
-	// tags are those at the commit, nil until somebody asks.
-	tags map[string]tag
+	objects pack.Objects
+	// descents are the answers that Descends gave of the commit, by ancestor.
+	descents map[plumbing.Hash]descent
+	// tags are those at the commit, nil until they are needed.
+	tags map[string]refs.Tag
 	// packed are the objects as a checkout needs them; nil until there is one.
-	packed *pack
+	packed *pack.Pack
 }
 
 // latest is what tag:latest was chosen by, kept so that a poll that finds neither
 // a new commit nor a new tag downloads nothing.
 type latest struct {
-	of     history
+	of     refs.History
 	branch plumbing.Hash
 }
 
@@ -101,10 +114,10 @@ func New(o Options) (*Repo, error) {
 	if o.UserAgent == "" {
 		o.UserAgent = "kubesync"
 	}
-	if o.Meter == nil {
-		o.Meter = unmetered{}
+	r := &Repo{options: o, masterSynced: o.LastRef == plumbing.Master.String()}
+	if !o.URL.IsFile() {
+		r.server = wire.New(wire.Options{Limits: o.Limits, UserAgent: o.UserAgent, Meter: o.Meter, Silence: o.silence})
 	}
-	r := &Repo{options: o, masterSynced: o.MasterSynced, line: newLine(o.Limits)}
 	if o.Version.mode == modeSemver {
 		within, err := semver.NewConstraint(o.Version.arg)
 		if err != nil {
@@ -141,11 +154,6 @@ func (r *Repo) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	}
 	return context.WithTimeoutCause(ctx, r.options.Timeout, errTimeout)
 }
-
-// MasterSynced tells whether branch master was ever resolved as the default
-// branch. Kept by the caller and given back as Options.MasterSynced, it keeps a
-// restarted daemon from following another branch when master is deleted.
-func (r *Repo) MasterSynced() bool { return r.masterSynced }
 
 // Files returns the files of the current revision. The FS also implements
 // fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and fs.ReadLinkFS, and its fs.FileInfo
@@ -207,9 +215,9 @@ func (r *Repo) pack(ctx context.Context, s *snapshot) error {
 	if s.packed != nil {
 		return nil
 	}
-	if s.tags == nil && r.line.server != nil {
-		err := r.reach(ctx, func(ctx context.Context, from speaker) error {
-			listed, err := from.refs(ctx, scope{tags: true})
+	if s.tags == nil && r.server != nil {
+		err := r.reach(ctx, func(ctx context.Context, from wire.Protocol) error {
+			listed, err := from.Refs(ctx, refs.Scope{Tags: true})
 			if err == nil {
 				s.note(listed)
 			}
@@ -221,28 +229,28 @@ func (r *Repo) pack(ctx context.Context, s *snapshot) error {
 	}
 	var tags []plumbing.Hash
 	for _, t := range s.tags {
-		tags = append(tags, t.tip)
+		tags = append(tags, t.Tip)
 	}
 	var err error
 	switch o := s.objects.(type) {
-	case *pack:
+	case *pack.Pack:
 		s.packed = o
 	case *store:
 		s.packed, err = o.complete(ctx, s.commit, tags)
 	default:
-		s.packed, err = packCommit(ctx, o, s.commit, heldOf(o, tags))
+		s.packed, err = pack.OfCommit(ctx, o, s.commit, tags)
 	}
 	return err
 }
 
-// note remembers which tags are at the commit, if a listing can tell.
-func (s *snapshot) note(listed refs) {
-	if !listed.of.listsTags() {
+// note remembers which tags are at the commit, if a listing shows it.
+func (s *snapshot) note(listed refs.List) {
+	if !listed.Scope.ListsTags() {
 		return
 	}
-	s.tags = map[string]tag{}
-	for name, t := range listed.tags {
-		if t.commit == s.commit.Hash {
+	s.tags = map[string]refs.Tag{}
+	for name, t := range listed.Tags {
+		if t.Commit == s.commit.Hash {
 			s.tags[name] = t
 		}
 	}
@@ -252,8 +260,8 @@ func (s *snapshot) note(listed refs) {
 func (s *snapshot) checkoutRefs() map[plumbing.ReferenceName]plumbing.Hash {
 	out := map[plumbing.ReferenceName]plumbing.Hash{}
 	for name, t := range s.tags {
-		if s.packed.has(t.tip) {
-			out[plumbing.NewTagReferenceName(name)] = t.tip
+		if s.packed.Has(t.Tip) {
+			out[plumbing.NewTagReferenceName(name)] = t.Tip
 		}
 	}
 	if branch, ok := strings.CutPrefix(s.revision.Ref, "refs/heads/"); ok {
@@ -271,60 +279,62 @@ func (r *Repo) resolve(ctx context.Context) error {
 		}
 		return r.resolveFrom(ctx, from)
 	}
-	done, err := r.line.take(ctx)
+	to, err := r.target()
 	if err != nil {
 		return err
 	}
-	defer done()
-	from, err := r.dial()
-	if err != nil {
-		return err
-	}
-	r.line.use(from)
-	err = r.resolveFrom(ctx, from)
-	r.line.heed(err)
-	return err
+	return r.server.Poll(ctx, to, func(ctx context.Context, from wire.Protocol) error {
+		return r.resolveFrom(ctx, remote{from, r})
+	})
 }
 
 // reach is a store's way to the server.
-func (r *Repo) reach(ctx context.Context, do func(context.Context, speaker) error) error {
+func (r *Repo) reach(ctx context.Context, do func(context.Context, wire.Protocol) error) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	err := r.lend(ctx, do)
-	if err != nil {
+	if err := r.server.Use(ctx, do); err != nil {
 		return r.explain(ctx, err)
 	}
 	return nil
 }
 
-func (r *Repo) lend(ctx context.Context, do func(context.Context, speaker) error) error {
-	done, err := r.line.take(ctx)
-	if err != nil {
-		return err
+// source is where a repository is read from during one poll.
+type source interface {
+	// refs lists the branches, tags and HEAD that are in scope, in one request. It
+	// may list more.
+	Refs(context.Context, refs.Scope) (refs.List, error)
+	// history returns the past of tips, without the content of commits. Of
+	// older, a history got before, nothing is asked for again.
+	History(_ context.Context, tips []refs.Tag, older refs.History) (refs.History, error)
+	// objects returns the objects of one commit: itself, its files, and the tag
+	// objects that were found on the way. It may have more; a store has only the
+	// commit, and fetches its files when they are needed.
+	read(context.Context, refs.Tag) (pack.Objects, error)
+}
+
+// remote is the source that a server is.
+type remote struct {
+	wire.Protocol
+	repo *Repo
+}
+
+// objects implements source.
+func (s remote) read(ctx context.Context, of refs.Tag) (pack.Objects, error) {
+	p, whole, err := s.Commit(ctx, of)
+	switch {
+	case err != nil:
+		return nil, err
+	case whole:
+		return p, nil
 	}
-	defer done()
-	from := r.line.server
-	if from.speaker == nil { // the last poll did not get far
-		if err := from.hello(ctx); err != nil {
-			r.line.heed(err)
-			return err
-		}
-	}
-	err = do(ctx, from.speaker)
-	if ctx.Err() == nil && (errors.Is(err, errCutOff) || errors.Is(err, io.EOF)) {
-		// The connection may have ended while it was idle.
-		from.close()
-		err = do(ctx, from.speaker)
-	}
-	r.line.heed(err)
-	return err
+	return &store{tip: of, limits: s.repo.options.Limits, reach: s.repo.reach, packs: []*pack.Pack{p}}, nil
 }
 
 // resolveFrom polls a source. A ref that moves between the listing and the fetch
 // is looked up once more.
 func (r *Repo) resolveFrom(ctx context.Context, from source) error {
 	err := r.poll(ctx, from)
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, wire.ErrMoved) {
 		err = r.poll(ctx, from)
 	}
 	return err
@@ -335,7 +345,7 @@ func (r *Repo) poll(ctx context.Context, from source) error {
 	if err != nil {
 		return err
 	}
-	if r.current != nil && r.current.commit.Hash == sel.commit {
+	if r.current != nil && r.current.commit.Hash == sel.Commit {
 		r.settle(ctx)
 	} else {
 		next, err := r.load(ctx, from, sel)
@@ -344,7 +354,7 @@ func (r *Repo) poll(ctx context.Context, from source) error {
 		}
 		r.current = next
 	}
-	r.current.revision.Ref, r.current.tip = sel.ref.String(), sel.tag
+	r.current.revision.Ref, r.current.tip = sel.ref.String(), sel.Tag
 	r.current.note(listed)
 	if sel.ref == plumbing.Master && r.followsDefault() {
 		r.masterSynced = true
@@ -354,21 +364,40 @@ func (r *Repo) poll(ctx context.Context, from source) error {
 
 // look lists what the version mode needs, and chooses. If that selects nothing,
 // everything is listed, to say what there is.
-func (r *Repo) look(ctx context.Context, from source) (refs, selection, error) {
-	listed, err := from.refs(ctx, r.scope())
+func (r *Repo) look(ctx context.Context, from source) (refs.List, selection, error) {
+	listed, err := from.Refs(ctx, r.scope())
 	if err != nil {
-		return refs{}, selection{}, err
+		return refs.List{}, selection{}, err
 	}
 	sel, err := r.choose(ctx, from, listed)
-	var nothing *nothingError
-	if !errors.As(err, &nothing) || listed.of.all {
+	var nothing *refs.NothingError
+	if !errors.As(err, &nothing) || listed.Scope.All {
 		return listed, sel, err
 	}
-	if listed, err = from.refs(ctx, scope{all: true}); err != nil {
-		return refs{}, selection{}, err
+	if listed, err = from.Refs(ctx, refs.Scope{All: true}); err != nil {
+		return refs.List{}, selection{}, err
 	}
 	sel, err = r.choose(ctx, from, listed)
 	return listed, sel, err
+}
+
+// scope returns what the version mode chooses from.
+func (r *Repo) scope() refs.Scope {
+	switch v := r.options.Version; v.mode {
+	case modeBranch:
+		return refs.Scope{Branch: v.arg}
+	case modeTag:
+		return refs.Scope{Tag: v.arg}
+	case modeSemver:
+		return refs.Scope{Tags: true}
+	case modeCommit:
+		known := r.current != nil || plumbing.IsHash(v.arg)
+		return refs.Scope{None: known, All: !known}
+	case modeLatest:
+		return refs.Scope{Branch: master, Head: !r.masterSynced, Tags: true}
+	default:
+		return refs.Scope{Branch: master, Head: !r.masterSynced}
+	}
 }
 
 // settle lets go of what the revision before had: this one was used at least once.
@@ -381,37 +410,36 @@ func (r *Repo) settle(ctx context.Context) {
 // load gets a selected commit. It is not taken before all of it is there, or, of a
 // store, all that is to be there at first.
 func (r *Repo) load(ctx context.Context, from source, sel selection) (*snapshot, error) {
-	objects, err := from.objects(ctx, sel)
+	objects, err := from.read(ctx, sel.Tag)
 	if err != nil {
 		return nil, err
 	}
-	commit, err := readCommit(objects, sel.tip)
+	commit, err := pack.ReadCommit(objects, sel.Tip)
 	if err != nil {
 		return nil, err
 	}
 	switch o := objects.(type) {
-	case *pack:
-		if err := whole(ctx, o, commit); err != nil {
+	case *pack.Pack:
+		if err := pack.CheckWhole(ctx, o, commit); err != nil {
 			return nil, err
 		}
 	case *store:
-		o.reach = r.reach
 		if r.current != nil {
 			if older, ok := r.current.objects.(*store); ok {
 				o.follow(ctx, older)
 			}
 		}
 	}
-	return &snapshot{revision: newRevision(commit, sel.ref.String()), tip: sel.tag, commit: commit, objects: objects}, nil
+	return &snapshot{revision: newRevision(commit, sel.ref.String()), tip: sel.Tag, commit: commit, objects: objects, descents: map[plumbing.Hash]descent{}}, nil
 }
 
-// followsDefault tells whether the version mode depends on the default branch.
+// followsDefault reports whether the version mode depends on the default branch.
 func (r *Repo) followsDefault() bool {
 	return r.options.Version.mode == modeDefault || r.options.Version.mode == modeLatest
 }
 
 // choose finds the commit that the version mode selects.
-func (r *Repo) choose(ctx context.Context, from source, listed refs) (selection, error) {
+func (r *Repo) choose(ctx context.Context, from source, listed refs.List) (selection, error) {
 	switch v := r.options.Version; v.mode {
 	case modeBranch:
 		return chooseBranch(listed, v.arg)
@@ -429,12 +457,12 @@ func (r *Repo) choose(ctx context.Context, from source, listed refs) (selection,
 }
 
 // chooseDefault follows the default branch, and says once if it is not master.
-func (r *Repo) chooseDefault(listed refs) (selection, error) {
+func (r *Repo) chooseDefault(listed refs.List) (selection, error) {
 	sel, err := chooseDefault(listed, r.masterSynced)
 	if err != nil {
 		return selection{}, err
 	}
-	if name := short(sel.ref); name != master && name != r.saidDefault {
+	if name := refs.Short(sel.ref); name != master && name != r.saidDefault {
 		r.saidDefault = name
 		r.options.Log.Info().Stringer("url", r.options.URL).Str("branch", name).
 			Msg("the repository has no branch master, so the branch that its HEAD points at is followed")
@@ -444,15 +472,15 @@ func (r *Repo) chooseDefault(listed refs) (selection, error) {
 
 // chooseCommit needs no history for a full hash, and none for one that is already
 // found: a commit never becomes another.
-func (r *Repo) chooseCommit(ctx context.Context, from source, listed refs, digits string) (selection, error) {
+func (r *Repo) chooseCommit(ctx context.Context, from source, listed refs.List, digits string) (selection, error) {
 	if r.current != nil {
 		hash := r.current.commit.Hash
-		return selection{tag: tag{hash, hash}}, nil
+		return selection{Tag: refs.Light(hash)}, nil
 	}
 	if hash := plumbing.NewHash(digits); plumbing.IsHash(digits) {
-		return selection{tag: tag{hash, hash}}, nil
+		return selection{Tag: refs.Light(hash)}, nil
 	}
-	of, err := from.history(ctx, listed.tips(), history{})
+	of, err := from.History(ctx, listed.Tips(), refs.History{})
 	if err != nil {
 		return selection{}, err
 	}
@@ -461,7 +489,7 @@ func (r *Repo) chooseCommit(ctx context.Context, from source, listed refs, digit
 
 // chooseLatest needs the history of the default branch, which is fetched when
 // that branch has moved, and then only what is new.
-func (r *Repo) chooseLatest(ctx context.Context, from source, listed refs) (selection, error) {
+func (r *Repo) chooseLatest(ctx context.Context, from source, listed refs.List) (selection, error) {
 	head, err := r.chooseDefault(listed)
 	if err != nil {
 		return selection{}, err
@@ -469,15 +497,15 @@ func (r *Repo) chooseLatest(ctx context.Context, from source, listed refs) (sele
 	if head.ref == plumbing.Master {
 		r.masterSynced = true
 	}
-	if len(listed.tags) > 0 && r.latest.branch != head.commit {
-		of, err := from.history(ctx, []tag{head.tag}, r.latest.of)
+	if len(listed.Tags) > 0 && r.latest.branch != head.Commit {
+		of, err := from.History(ctx, []refs.Tag{head.Tag}, r.latest.of)
 		if err != nil {
 			return selection{}, err
 		}
-		if _, ok := of.commits[head.commit]; !ok {
-			return selection{}, fmt.Errorf("%w: commit %s of %s", errIncomplete, head.commit, head.ref)
+		if _, ok := of.Commits[head.Commit]; !ok {
+			return selection{}, fmt.Errorf("%w: commit %s of %s", pack.ErrIncomplete, head.Commit, head.ref)
 		}
-		r.latest = latest{of: of, branch: head.commit}
+		r.latest = latest{of: of, branch: head.Commit}
 	}
 	return chooseLatest(listed, r.latest.of)
 }
@@ -493,31 +521,28 @@ func (r *Repo) resolveWorktree(ctx context.Context) error {
 		return nil
 	}
 	rev := newRevision(commit, "")
-	rev.ID = worktreePrefix + commit.TreeHash.String()
+	rev.ID = revision.WorktreePrefix + commit.TreeHash.String()
 	r.current = &snapshot{revision: rev, commit: commit, objects: objects}
 	return nil
 }
 
-// dial prepares to speak to the server; nothing is sent yet.
-func (r *Repo) dial() (*server, error) {
+// target is where the server is, with what opens it now.
+func (r *Repo) target() (wire.Target, error) {
 	o := r.options
-	out := &server{agent: agent(o.UserAgent), limits: o.Limits, habits: &r.line.habits}
-	to := dialer{o.Meter, &r.line.silence}
-	if o.URL.scheme == "ssh" {
-		out.wire = &sshWire{url: o.URL, keyFile: o.SSHKeyFile, knownHosts: o.SSHKnownHostsFile, dialer: to}
+	at, err := o.URL.onServer()
+	if err != nil {
+		return wire.Target{}, err
+	}
+	out := wire.Target{URL: at, SSHKeyFile: o.SSHKeyFile, SSHKnownHostsFile: o.SSHKnownHostsFile}
+	if at.Scheme == "ssh" {
 		return out, nil
 	}
-	credentials, err := r.credentials()
-	if err != nil {
-		return nil, err
+	if out.Credentials, err = r.credentials(); err != nil {
+		return wire.Target{}, err
 	}
-	r.sent.Store(credentials)
-	roots, err := Roots(o.CAFile, o.CADir)
-	if err != nil {
-		return nil, err
-	}
-	out.wire = newHTTPWire(o.URL, o.UserAgent, credentials, roots, out.habits, to)
-	return out, nil
+	r.sent.Store(out.Credentials)
+	out.Roots, err = Roots(o.CAFile, o.CADir)
+	return out, err
 }
 
 // credentials returns what is to be sent now, nil for nothing. As in git the

@@ -11,7 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // kinds are the ways to the same repository: all modes have to work on each.
@@ -52,14 +52,26 @@ var kinds = map[string]func(t *testing.T, branch string) (site, string, func(*Op
 	},
 }
 
-// onEach runs a test on each kind of repository, each with a default branch.
+// onEach runs a test on each kind of repository, each with a default branch; under -short
+// on a server and on disk only.
 func onEach(t *testing.T, branch string, test func(t *testing.T, s site, url string, how func(*Options))) {
 	for name, make := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "http" && name != "clone" {
+				long(t)
+			}
 			s, url, how := make(t, branch)
 			test(t, s, url, how)
 		})
+	}
+}
+
+// long skips a test that takes seconds under -short.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
 	}
 }
 
@@ -214,10 +226,10 @@ func TestDefaultBranch(t *testing.T) {
 		resolveFails(t, open(t, url, "branch:master", how), "no branch master", "branches are main")
 		latest := open(t, url, "tag:latest", how)
 		want(t, latest, resolve(t, latest), one, "refs/tags/v1", "1")
-		seeded := open(t, url, "", how, func(o *Options) { o.MasterSynced = true })
+		seeded := open(t, url, "", how, func(o *Options) { o.LastRef = "refs/heads/master" })
 		resolveFails(t, seeded, "no branch master")
-		if r.MasterSynced() || !seeded.MasterSynced() {
-			t.Error("MasterSynced is not what happened")
+		if r.masterSynced || !seeded.masterSynced {
+			t.Error("masterSynced is not what happened")
 		}
 
 		s.git("checkout", "--quiet", "-b", "master")
@@ -225,7 +237,7 @@ func TestDefaultBranch(t *testing.T) {
 		want(t, r, resolve(t, r), two, "refs/heads/master", "2")
 		s.deleteBranch("master", "main")
 		resolveFails(t, r, "no branch master", "main")
-		if !r.MasterSynced() {
+		if !r.masterSynced {
 			t.Error("master was synced")
 		}
 	})
@@ -316,8 +328,8 @@ func TestLatestFetchesOnlyNewHistory(t *testing.T) {
 			if fetches, size := server.Log.Count(gitserver.Fetch), server.Log.Bytes(gitserver.Fetch); fetches != 1 || size > 1000 {
 				t.Errorf("%d fetches of %d bytes", fetches, size)
 			}
-			if len(r.latest.of.commits) != 17 {
-				t.Errorf("it knows of %d commits", len(r.latest.of.commits))
+			if len(r.latest.of.Commits) != 17 {
+				t.Errorf("it knows of %d commits", len(r.latest.of.Commits))
 			}
 		})
 	}
@@ -392,7 +404,7 @@ func TestOldObjectsAreDropped(t *testing.T) {
 		if old.Value() != nil {
 			t.Error("the objects of the revision before are still there")
 		}
-		if r.current.objects.has(plumbing.NewHash(first)) {
+		if r.current.objects.Has(plumbing.NewHash(first)) {
 			t.Error("the commit before is still there")
 		}
 		if got := content(t, r, two, "same"); got != "same" {

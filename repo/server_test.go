@@ -1,67 +1,64 @@
 package repo
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
-// command is a wire to git upload-pack on this machine, as a web server runs it:
-// the real server with settings that the servers of other tests do not have.
-type command struct {
+// upstream is a git server of protocol version 0 that runs git upload-pack on this
+// machine, with settings that the servers of other tests do not have.
+type upstream struct {
 	dir        string
 	settings   []string // NAME=VALUE
 	advertised func()   // called after each listing; nil for nothing
-	requests   []string
+
+	mu       sync.Mutex
+	requests []string
 }
 
-func (c *command) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	var all []string
-	for _, s := range append([]string{"safe.directory=*"}, c.settings...) {
-		all = append(all, "-c", s)
-	}
-	all = append(append(append(all, "upload-pack", "--stateless-rpc"), args...), c.dir)
-	cmd := exec.CommandContext(ctx, "git", all...)
-	cmd.Stdin = bytes.NewReader(stdin)
-	return cmd.Output()
+// start returns the URL of the server.
+func (u *upstream) start(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(u)
+	t.Cleanup(server.Close)
+	return server.URL + "/site"
 }
 
-func (c *command) greet(ctx context.Context) (greeting, error) {
-	out, err := c.run(ctx, nil, "--http-backend-info-refs")
-	if err != nil {
-		return greeting{}, err
+// ServeHTTP implements http.Handler.
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, args := "result", []string{"-c", "safe.directory=*"}
+	for _, s := range u.settings {
+		args = append(args, "-c", s)
 	}
-	if c.advertised != nil {
-		c.advertised()
+	args = append(args, "upload-pack", "--stateless-rpc")
+	if r.Method == http.MethodGet {
+		kind, args = "advertisement", append(args, "--http-backend-info-refs")
 	}
-	return readGreeting(bufio.NewReader(bytes.NewReader(out)))
+	body, _ := io.ReadAll(r.Body)
+	cmd := exec.CommandContext(r.Context(), "git", append(args, u.dir)...)
+	cmd.Stdin = bytes.NewReader(body)
+	answer, _ := cmd.Output() // which says what is wrong, too
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-git-upload-pack-"+kind)
+	if r.Method == http.MethodPost {
+		u.requests = append(u.requests, string(body))
+	} else {
+		_, _ = io.WriteString(w, "001e# service=git-upload-pack\n0000")
+		if u.advertised != nil {
+			u.advertised()
+		}
+	}
+	_, _ = w.Write(answer)
 }
-
-func (c *command) request(ctx context.Context, body []byte) (io.ReadCloser, error) {
-	c.requests = append(c.requests, string(body))
-	out, err := c.run(ctx, body)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) { // it also says in its answer what is wrong
-		return nil, err
-	}
-	return io.NopCloser(bytes.NewReader(out)), nil
-}
-
-func (c *command) forget() bool { return false }
-
-func (c *command) rest() {}
-
-func (c *command) close() {}
 
 // TestUnreachableByHash has a server that neither filters nor hands out commits
 // by their hash: it is fetched from once, and all of it.
@@ -72,16 +69,14 @@ func TestUnreachableByHash(t *testing.T) {
 	s.tag(true, "v1")
 	s.commit("two", map[string]string{"big": noise(100_000)})
 	for _, version := range []string{"commit:" + one, "commit:" + one[:9]} {
-		wire := &command{dir: s.Bare}
-		r := open(t, "https://example.com/site", version)
-		if err := r.resolveFrom(t.Context(), &server{wire: wire}); err != nil {
-			t.Fatal(err)
+		server := &upstream{dir: s.Bare}
+		r := open(t, server.start(t), version)
+		resolve(t, r)
+		if len(server.requests) != 1 || strings.Contains(server.requests[0], "deepen") {
+			t.Errorf("%s: requests %q", version, server.requests)
 		}
-		if len(wire.requests) != 1 || strings.Contains(wire.requests[0], "deepen") {
-			t.Errorf("%s: requests %q", version, wire.requests)
-		}
-		if p := r.current.objects.(*pack); p.data.size > 5_000 {
-			t.Errorf("%s: it keeps %d bytes", version, p.data.size)
+		if p := r.current.objects.(*pack.Pack); p.Reader().Size() > 5_000 {
+			t.Errorf("%s: it keeps %d bytes", version, p.Reader().Size())
 		}
 		want(t, r, r.current.revision, one, "", "1")
 		dir := t.TempDir()
@@ -107,10 +102,9 @@ func TestShallowServer(t *testing.T) {
 	gitIn(t, shallow, "clone", "--quiet", "--bare", "--depth=2", "--no-single-branch", "file://"+s.Bare, ".")
 	for _, filter := range []string{"true", "false"} {
 		for version, subject := range map[string]string{"tag:latest": "two", "commit:" + three[:8]: "three", "": "three"} {
-			r := open(t, "https://example.com/site", version)
-			err := r.resolveFrom(t.Context(), &server{wire: &command{dir: shallow, settings: []string{"uploadpack.allowFilter=" + filter}}})
-			if err != nil || r.current.revision.Subject != subject {
-				t.Errorf("%s: %v", version, err)
+			server := &upstream{dir: shallow, settings: []string{"uploadpack.allowFilter=" + filter}}
+			if rev := resolve(t, open(t, server.start(t), version)); rev.Subject != subject {
+				t.Errorf("%s: got %q", version, rev.Subject)
 			}
 		}
 		r := open(t, "file://"+shallow, "tag:latest")
@@ -136,31 +130,4 @@ func TestTagsOfAllSorts(t *testing.T) {
 		resolveFails(t, open(t, url, "tag:tree", how), "is a tree, not a commit")
 		resolveFails(t, open(t, url, "tag:blob", how), "is a blob, not a commit")
 	})
-}
-
-func TestAdvertised(t *testing.T) {
-	t.Parallel()
-	adv := packp.NewAdvRefs()
-	head := id("1")
-	adv.Head = &head
-	for name, hash := range map[string]string{"refs/heads/main": "1", "refs/heads/a/b": "2", "refs/tags/v1": "3", "refs/pull/1/head": "4", "refs/notes/x": "5"} {
-		adv.References[name] = id(hash)
-	}
-	adv.Peeled["refs/tags/v1"] = id("1")
-	if err := adv.Capabilities.Add(capability.SymRef, "HEAD:refs/heads/main"); err != nil {
-		t.Fatal(err)
-	}
-	r, err := advertised(adv)
-	must(t, err)
-	if r.head != "main" || r.headCommit != head || len(r.branches) != 2 || r.branches["a/b"] != id("2") || len(r.tags) != 1 || r.tags["v1"] != (tag{id("3"), head}) {
-		t.Errorf("got %+v", r)
-	}
-	var tips []plumbing.Hash
-	for _, tip := range r.tips() {
-		tips = append(tips, tip.tip)
-	}
-	plumbing.HashesSort(tips)
-	if !slices.Equal(tips, []plumbing.Hash{id("1"), id("2"), id("3")}) {
-		t.Errorf("got tips %v", tips)
-	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // site is a repository on a server, driven by the real git. What fails in it
@@ -110,7 +110,7 @@ func open(t testing.TB, rawURL, version string, change ...func(*Options)) *Repo 
 // with are options with these credentials.
 func with(user, password string) func(*Options) {
 	return func(o *Options) {
-		o.Credentials = func() (Credentials, bool, error) { return Credentials{user, password}, true, nil }
+		o.Credentials = func() (Credentials, bool, error) { return Credentials{User: user, Password: password}, true, nil }
 	}
 }
 

@@ -12,7 +12,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
+
+	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/repo/refs"
+	"github.com/kubesync/kubesync/repo/wire"
 )
 
 // maxWants bounds the objects of one request: each is a line of 50 bytes, and web
@@ -22,16 +26,16 @@ const maxWants = 10_000
 // store holds those objects of a commit that were needed so far. What else is
 // needed it fetches. All methods may be called by many goroutines.
 type store struct {
-	tip    tag
+	tip    refs.Tag
 	limits limits.Limits
 	// reach lends the way to the server, one user at a time, and bounds and
 	// explains what is done with it.
-	reach func(context.Context, func(context.Context, speaker) error) error
+	reach func(context.Context, func(context.Context, wire.Protocol) error) error
 
 	mu    sync.Mutex
-	packs []*pack // what was fetched, each as it came
+	packs []*pack.Pack // what was fetched, each as it came
 	// whole is the pack that has all files, nil if none has.
-	whole *pack
+	whole *pack.Pack
 	// older is the store of the revision before, for what has not changed since. It
 	// is settled, so there is never more than one. kept is what was asked for and
 	// found in it; the rest goes when this store is settled.
@@ -40,32 +44,32 @@ type store struct {
 }
 
 // object implements objects, for what is held.
-func (s *store) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+func (s *store) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	from := s.holder(hash)
 	if from == nil {
 		return nil, plumbing.ErrObjectNotFound
 	}
-	return from.object(hash)
+	return from.Object(hash)
 }
 
 // size implements objects, for what is held.
-func (s *store) size(hash plumbing.Hash) (int64, error) {
+func (s *store) Size(hash plumbing.Hash) (int64, error) {
 	from := s.holder(hash)
 	if from == nil {
 		return 0, plumbing.ErrObjectNotFound
 	}
-	return from.size(hash)
+	return from.Size(hash)
 }
 
 // bounds implements objects.
-func (s *store) bounds() limits.Limits { return s.limits }
+func (s *store) Limits() limits.Limits { return s.limits }
 
-// has implements objects: it tells what is held.
-func (s *store) has(hash plumbing.Hash) bool { return s.holder(hash) != nil }
+// has implements objects: it returns what is held.
+func (s *store) Has(hash plumbing.Hash) bool { return s.holder(hash) != nil }
 
-// holder returns what has an object, nil if nobody has. An object of the revision
-// before that somebody looks for is one of this revision too, and kept.
-func (s *store) holder(hash plumbing.Hash) *pack {
+// holder returns what has an object, nil if no one has. An object of the revision
+// before that a user looks for is one of this revision too, and kept.
+func (s *store) holder(hash plumbing.Hash) *pack.Pack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.own(hash); p != nil {
@@ -82,8 +86,8 @@ func (s *store) holder(hash plumbing.Hash) *pack {
 }
 
 // own finds an object in the packs. The caller holds mu.
-func (s *store) own(hash plumbing.Hash) *pack {
-	i := slices.IndexFunc(s.packs, func(p *pack) bool { return p.has(hash) })
+func (s *store) own(hash plumbing.Hash) *pack.Pack {
+	i := slices.IndexFunc(s.packs, func(p *pack.Pack) bool { return p.Has(hash) })
 	if i < 0 {
 		return nil
 	}
@@ -99,8 +103,8 @@ func (s *store) follow(ctx context.Context, older *store) {
 }
 
 // settle lets go of the store of the revision before, when this revision has been
-// used: what nobody asked for meanwhile is not needed any more, or is fetched
-// again. So nobody has to be told when that cannot be copied which is.
+// used: what no one asked for meanwhile is not needed any more, or is fetched
+// again. So it is no error if what is needed cannot be copied.
 func (s *store) settle(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +113,8 @@ func (s *store) settle(ctx context.Context) {
 	}
 	stay, copied := s.older.divide(func(hash plumbing.Hash) bool { return s.kept[hash] && s.own(hash) == nil })
 	if len(copied) > 0 {
-		if data, err := writePack(ctx, s.older, copied); err == nil {
-			if p, err := newPack(ctx, data, s.limits); err == nil {
+		if data, err := pack.Write(ctx, s.older, copied); err == nil {
+			if p, err := pack.New(ctx, data, s.limits); err == nil {
 				s.packs = append(s.packs, p)
 			}
 		}
@@ -124,14 +128,14 @@ func (s *store) settle(ctx context.Context) {
 // little. To copy all at each revision would cost in proportion to the files, never
 // to copy any in packs to look through: what is copied together with as much or more
 // is copied some ten times in a store of 10,000 files.
-func (s *store) divide(needed func(plumbing.Hash) bool) (stay []*pack, copied []plumbing.Hash) {
+func (s *store) divide(needed func(plumbing.Hash) bool) (stay []*pack.Pack, copied []plumbing.Hash) {
 	type part struct {
-		*pack
+		*pack.Pack
 		needed []plumbing.Hash
 	}
 	parts := make([]part, 0, len(s.packs))
 	for _, p := range s.packs {
-		parts = append(parts, part{p, p.those(needed)})
+		parts = append(parts, part{p, p.Those(needed)})
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(len(a.needed), len(b.needed)) })
 	smaller, last := 0, -1
@@ -143,10 +147,10 @@ func (s *store) divide(needed func(plumbing.Hash) bool) (stay []*pack, copied []
 	}
 	for i, p := range parts {
 		switch {
-		case i <= last, 2*len(p.needed) < p.len():
+		case i <= last, 2*len(p.needed) < p.Len():
 			copied = append(copied, p.needed...)
 		default:
-			stay = append(stay, p.pack)
+			stay = append(stay, p.Pack)
 		}
 	}
 	plumbing.HashesSort(copied)
@@ -158,7 +162,7 @@ func (s *store) missing(hashes []plumbing.Hash) []plumbing.Hash {
 	var out []plumbing.Hash
 	seen := make(map[plumbing.Hash]bool, len(hashes))
 	for _, hash := range hashes {
-		if !seen[hash] && !s.has(hash) {
+		if !seen[hash] && !s.Has(hash) {
 			out = append(out, hash)
 		}
 		seen[hash] = true
@@ -172,39 +176,36 @@ func (s *store) need(ctx context.Context, hashes []plumbing.Hash, below bool) er
 	if hashes = s.missing(hashes); len(hashes) == 0 {
 		return nil
 	}
-	return s.reach(ctx, func(ctx context.Context, from speaker) error {
-		// Somebody else may have needed them meanwhile.
+	return s.reach(ctx, func(ctx context.Context, from wire.Protocol) error {
+		// Another writer may have needed them meanwhile.
 		for wants := range slices.Chunk(s.missing(hashes), maxWants) {
 			if err := s.take(ctx, from, wants, below); err != nil {
 				return err
 			}
 		}
 		if left := s.missing(hashes); len(left) > 0 {
-			return fmt.Errorf("%w: %s of commit %s", errIncomplete, left[0], s.tip.commit)
+			return fmt.Errorf("%w: %s of commit %s", pack.ErrIncomplete, left[0], s.tip.Commit)
 		}
 		return nil
 	})
 }
 
-// take fetches objects. From a server that has no version 2, or does not hand out
-// what is not a commit, it takes the whole commit.
-func (s *store) take(ctx context.Context, from speaker, wants []plumbing.Hash, below bool) error {
-	if two, ok := from.(*v2); ok && two.filter() != "" {
-		p, err := two.take(ctx, wants, below)
-		if err == nil {
-			s.add(p)
-			return nil
-		}
-		if !errors.Is(err, errMoved) {
-			return err
-		}
+// take fetches objects, or the whole commit from a server that sends nothing less.
+func (s *store) take(ctx context.Context, from wire.Protocol, wants []plumbing.Hash, below bool) error {
+	p, err := from.Objects(ctx, wants, below)
+	switch {
+	case errors.Is(err, wire.ErrMoved):
+		return s.takeWhole(ctx, from)
+	case err != nil:
+		return err
 	}
-	return s.takeWhole(ctx, from)
+	s.add(p)
+	return nil
 }
 
-func (s *store) takeWhole(ctx context.Context, from speaker) error {
-	p, err := from.whole(ctx, s.tip)
-	if errors.Is(err, errMoved) {
+func (s *store) takeWhole(ctx context.Context, from wire.Protocol) error {
+	p, err := from.Whole(ctx, s.tip)
+	if errors.Is(err, wire.ErrMoved) {
 		return errGone
 	}
 	if err != nil {
@@ -217,23 +218,23 @@ func (s *store) takeWhole(ctx context.Context, from speaker) error {
 // errGone is a revision that was there and is no more.
 var errGone = errors.New("the server does not have the files of that revision any more; was it replaced by force? The next poll takes what is there then")
 
-func (s *store) add(p *pack) {
+func (s *store) add(p *pack.Pack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.packs = append(s.packs, p)
 }
 
 // become puts a pack with everything in the place of all that was held.
-func (s *store) become(p *pack) {
+func (s *store) become(p *pack.Pack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.packs, s.whole, s.older, s.kept = []*pack{p}, p, nil, nil
+	s.packs, s.whole, s.older, s.kept = []*pack.Pack{p}, p, nil, nil
 }
 
 // complete returns all files of the commit, and tag objects that lead to it, as
 // one pack, which is what a checkout's .git needs. If the revision before was
 // complete, only what is new is fetched, else everything in one request.
-func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.Hash) (*pack, error) {
+func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.Hash) (*pack.Pack, error) {
 	p, renew := s.wholePack()
 	switch {
 	case p != nil: // perhaps taken when something else was needed
@@ -241,7 +242,7 @@ func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.
 		if err := s.fill(ctx, c, tags); err != nil {
 			return nil, err
 		}
-		p, err := packCommit(ctx, s, c, heldOf(s, tags))
+		p, err := pack.OfCommit(ctx, s, c, tags)
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +253,7 @@ func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.
 		}
 	}
 	p, _ = s.wholePack()
-	if err := whole(ctx, p, c); err != nil {
+	if err := pack.CheckWhole(ctx, p, c); err != nil {
 		s.forget()
 		return nil, err
 	}
@@ -268,7 +269,7 @@ func (s *store) forget() {
 
 // wholePack returns the pack that has all files, nil if none has, and whether the
 // revision before had one.
-func (s *store) wholePack() (p *pack, renew bool) {
+func (s *store) wholePack() (p *pack.Pack, renew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.whole, s.older != nil && s.older.isWhole()
@@ -280,18 +281,13 @@ func (s *store) isWhole() bool {
 	return s.whole != nil
 }
 
-// heldOf returns those of some objects that are there.
-func heldOf(from objects, hashes []plumbing.Hash) []plumbing.Hash {
-	return slices.DeleteFunc(slices.Clone(hashes), func(hash plumbing.Hash) bool { return !from.has(hash) })
-}
-
 // fill fetches everything that is missing.
 func (s *store) fill(ctx context.Context, c *object.Commit, tags []plumbing.Hash) error {
 	if err := s.lists(ctx, c.TreeHash); err != nil {
 		return err
 	}
 	var all []plumbing.Hash
-	err := walkTrees(ctx, s, c.TreeHash, func(hash plumbing.Hash) error {
+	err := pack.WalkTrees(ctx, s, c.TreeHash, func(hash plumbing.Hash) error {
 		all = append(all, hash)
 		return nil
 	})
@@ -305,13 +301,9 @@ func (s *store) fill(ctx context.Context, c *object.Commit, tags []plumbing.Hash
 	if len(tips) == 0 {
 		return nil
 	}
-	return s.reach(ctx, func(ctx context.Context, from speaker) error {
-		two, ok := from.(*v2)
-		if !ok {
-			return nil // it sent them with the commit, or never will
-		}
-		p, err := two.tagObjects(ctx, tips)
-		if err == nil {
+	return s.reach(ctx, func(ctx context.Context, from wire.Protocol) error {
+		p, err := from.TagObjects(ctx, tips)
+		if err == nil && p != nil {
 			s.add(p)
 		}
 		return err
@@ -342,14 +334,14 @@ func (s *store) missingTrees(root plumbing.Hash) ([]plumbing.Hash, error) {
 			return nil
 		}
 		seen[tree] = true
-		if err := checkDepth(s, depth); err != nil {
+		if err := pack.CheckDepth(s, depth); err != nil {
 			return err
 		}
-		if !s.has(tree) {
+		if !s.Has(tree) {
 			missing = append(missing, tree)
 			return nil
 		}
-		entries, err := readTree(s, tree)
+		entries, err := pack.ReadTree(s, tree)
 		if err != nil {
 			return err
 		}
@@ -374,17 +366,17 @@ type lazy struct {
 }
 
 // object implements objects.
-func (l lazy) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+func (l lazy) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	if err := l.need(l.ctx, []plumbing.Hash{hash}, false); err != nil {
 		return nil, err
 	}
-	return l.store.object(hash)
+	return l.store.Object(hash)
 }
 
-// size implements objects. Git does not tell how large an object is without it.
-func (l lazy) size(hash plumbing.Hash) (int64, error) {
+// size implements objects. Git does not say how large an object is without it.
+func (l lazy) Size(hash plumbing.Hash) (int64, error) {
 	if err := l.need(l.ctx, []plumbing.Hash{hash}, false); err != nil {
 		return 0, err
 	}
-	return l.store.size(hash)
+	return l.store.Size(hash)
 }

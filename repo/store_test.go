@@ -7,13 +7,14 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // What a store holds follows what is in use, however many revisions went by, and
 // nothing of that is lost.
 func TestStoreFollowsWhatIsUsed(t *testing.T) {
 	t.Parallel()
+	long(t)
 	server := gitserver.Start(t)
 	site, err := server.CreateRepo("site")
 	must(t, err)
@@ -38,8 +39,8 @@ func TestStoreFollowsWhatIsUsed(t *testing.T) {
 		s := r.current.objects.(*store)
 		held, needed := 0, map[plumbing.Hash]bool{}
 		for _, p := range s.packs {
-			held += p.len()
-			for _, hash := range p.those(func(plumbing.Hash) bool { return true }) {
+			held += p.Len()
+			for _, hash := range p.Those(func(plumbing.Hash) bool { return true }) {
 				needed[hash] = true
 			}
 		}

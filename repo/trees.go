@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kubesync/kubesync/repo/pack"
 )
 
 // maxCachedEntries bounds the directory entries that a treeCache holds; each takes
@@ -19,7 +21,7 @@ type treeCache struct {
 	entries int
 }
 
-// parsedTree is a directory. Nobody changes it.
+// parsedTree is a directory. No one changes it.
 type parsedTree struct {
 	entries []object.TreeEntry
 	byName  map[string]int
@@ -30,7 +32,7 @@ func (f *files) tree(hash plumbing.Hash) (*parsedTree, error) {
 	if t := f.trees.get(hash); t != nil {
 		return t, nil
 	}
-	entries, err := readTree(f.from, hash)
+	entries, err := pack.ReadTree(f.from, hash)
 	if err != nil {
 		return nil, err
 	}

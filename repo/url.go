@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kubesync/kubesync/repo/wire"
 )
 
 const acceptedURLs = "accepted are https://, http:// and ssh:// URLs, git@host:path, and file:///path"
@@ -93,7 +95,7 @@ func parseSCP(s string) (URL, error) {
 		// host "user", and would be printed as such.
 		return URL{}, errors.New("it has an @ after the colon; " + acceptedURLs)
 	}
-	u.host = lower(u.host)
+	u.host = wire.Lower(u.host)
 	if strings.HasPrefix(u.path, ":") { // ext::command and its like
 		return URL{}, errors.New(acceptedURLs)
 	}
@@ -110,7 +112,7 @@ func parseFile(raw *url.URL) (URL, error) {
 func parseRemote(raw *url.URL) (URL, error) {
 	u := URL{
 		scheme: raw.Scheme,
-		host:   lower(raw.Hostname()),
+		host:   wire.Lower(raw.Hostname()),
 		port:   raw.Port(),
 		path:   raw.Path,
 	}
@@ -208,7 +210,7 @@ func (u URL) Name() string {
 	return name
 }
 
-// IsFile tells whether the repository lies on this machine's disk.
+// IsFile reports whether the repository lies on this machine's disk.
 func (u URL) IsFile() bool { return u.scheme == "file" }
 
 // Credentials returns those that were written into the URL, false if there were
@@ -217,37 +219,12 @@ func (u URL) Credentials() (Credentials, bool) {
 	return u.credentials, u.credentials != Credentials{}
 }
 
-// sameOrigin tells whether another URL has this one's scheme, host and port, so
-// that what is secret towards this one may be sent there.
-func (u URL) sameOrigin(other *url.URL) bool {
-	return other.Scheme == u.scheme &&
-		lower(other.Hostname()) == u.host &&
-		portOf(other.Scheme, other.Port()) == portOf(u.scheme, u.port)
-}
-
-// lower folds ASCII letters only: Unicode's folding takes names for one that DNS
-// keeps apart.
-func lower(host string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, host)
-}
-
-func portOf(scheme, port string) string {
-	if port = strings.TrimLeft(port, "0"); port != "" {
-		return port
+// onServer is the URL of a repository on a server, without a password.
+func (u URL) onServer() (*url.URL, error) {
+	if u.scheme == "ssh" {
+		return &url.URL{Scheme: u.scheme, User: url.User(u.user), Host: u.authority(), Path: u.path}, nil
 	}
-	switch scheme {
-	case "http":
-		return "80"
-	case "https":
-		return "443"
-	default:
-		return "22"
-	}
+	return url.Parse(u.String())
 }
 
 // redactRaw returns what may be shown of text that could not be parsed as a URL:

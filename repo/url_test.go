@@ -3,7 +3,6 @@ package repo
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -54,9 +53,9 @@ func TestParseURL(t *testing.T) {
 func TestURLCredentials(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Credentials{
-		"http://ann:secret@example.com/app":      {"ann", "secret"},
-		"https://a%40b:p%2Fw%3F@example.com/app": {"a@b", "p/w?"},
-		"https://token@example.com/app":          {"token", ""},
+		"http://ann:secret@example.com/app":      {User: "ann", Password: "secret"},
+		"https://a%40b:p%2Fw%3F@example.com/app": {User: "a@b", Password: "p/w?"},
+		"https://token@example.com/app":          {User: "token", Password: ""},
 		"https://example.com/app":                {},
 		"ssh://git:secret@example.com/app":       {},
 		"git@example.com:app":                    {},
@@ -109,42 +108,9 @@ func TestParseURLRefuses(t *testing.T) {
 	}
 }
 
-func TestSameOrigin(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		ours, other string
-		same        bool
-	}{
-		"same":               {"https://example.com/a", "https://example.com/b", true},
-		"case":               {"https://example.com/a", "https://EXAMPLE.com/a", true},
-		"port spelled out":   {"https://example.com/a", "https://example.com:443/a", true},
-		"zeroes in the port": {"http://example.com:80/a", "http://example.com:0080/a", true},
-		"other port":         {"https://example.com/a", "https://example.com:8443/a", false},
-		"other host":         {"https://example.com/a", "https://example.org/a", false},
-		"host below":         {"https://example.com/a", "https://git.example.com/a", false},
-		"Kelvin sign":        {"https://k.example.com/a", "https://\u212a.example.com/a", false},
-		"trailing dot":       {"https://example.com/a", "https://example.com./a", false},
-		"upgrade":            {"http://example.com/a", "https://example.com/a", false},
-		"downgrade":          {"https://example.com/a", "http://example.com/a", false},
-		"same port, http":    {"https://example.com/a", "http://example.com:443/a", false},
-	} {
-		ours, err := ParseURL(test.ours)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := url.Parse(test.other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := ours.sameOrigin(other); got != test.same {
-			t.Errorf("%s: got %v", name, got)
-		}
-	}
-}
-
 func TestCredentialsPrintMasked(t *testing.T) {
 	t.Parallel()
-	c := Credentials{"ann", "secret"}
+	c := Credentials{User: "ann", Password: "secret"}
 	encoded, err := json.Marshal(c)
 	if err != nil {
 		t.Error(err)
@@ -176,7 +142,7 @@ func FuzzParseURL(f *testing.F) {
 				t.Errorf("%q is printed as %q, which is printed as %q", text, u, again)
 			}
 		}
-		// A password that nobody would find by chance.
+		// A password that no one would find by chance.
 		if len(password) < 4 || strings.Contains("https://ann:@example.com/app", password) || strings.Contains(acceptedURLs, password) {
 			return
 		}

@@ -97,6 +97,6 @@ func (v Version) String() string {
 	}
 }
 
-// IsWorktree tells whether the files as they lie on disk are wanted, which only
+// IsWorktree reports whether the files as they lie on disk are wanted, which only
 // a file:// URL can give.
 func (v Version) IsWorktree() bool { return v.mode == modeWorktree }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // worktreeObjects are the objects that git would make of a directory's files.
@@ -36,7 +36,7 @@ type fileOnDisk struct {
 }
 
 // readWorktree reads a directory. The commit it returns stands for the files; its
-// tree's hash is what tells one state from another.
+// tree's hash distinguishes one state from another.
 func readWorktree(ctx context.Context, dir string, bounds limits.Limits) (*worktreeObjects, *object.Commit, error) {
 	w := &worktreeObjects{limits: bounds, held: map[plumbing.Hash]*plumbing.MemoryObject{}, files: map[plumbing.Hash]fileOnDisk{}}
 	tree, err := w.addDir(ctx, dir)
@@ -148,7 +148,7 @@ func (f fileOnDisk) read() ([]byte, error) {
 	return os.ReadFile(f.path)
 }
 
-func (w *worktreeObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+func (w *worktreeObjects) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	if o, ok := w.held[hash]; ok {
 		return o, nil
 	}
@@ -172,9 +172,9 @@ func (w *worktreeObjects) object(hash plumbing.Hash) (plumbing.EncodedObject, er
 }
 
 // bounds implements objects.
-func (w *worktreeObjects) bounds() limits.Limits { return w.limits }
+func (w *worktreeObjects) Limits() limits.Limits { return w.limits }
 
-func (w *worktreeObjects) size(hash plumbing.Hash) (int64, error) {
+func (w *worktreeObjects) Size(hash plumbing.Hash) (int64, error) {
 	if o, ok := w.held[hash]; ok {
 		return o.Size(), nil
 	}
@@ -184,7 +184,7 @@ func (w *worktreeObjects) size(hash plumbing.Hash) (int64, error) {
 	return 0, plumbing.ErrObjectNotFound
 }
 
-func (w *worktreeObjects) has(hash plumbing.Hash) bool {
-	_, err := w.size(hash)
+func (w *worktreeObjects) Has(hash plumbing.Hash) bool {
+	_, err := w.Size(hash)
 	return err == nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
@@ -24,11 +25,12 @@ type stages struct {
 	transform func(context.Context, transform.Input) (transform.Result, error)
 	plan      func(context.Context) (apply.Plan, error)
 	apply     func(context.Context) (apply.Result, error)
-	unwell    func([]apply.ID) ([]apply.Unwell, error)
+	standing  bool // nothing has happened since the last sync
+	notReady  func([]manifest.ID) ([]apply.NotReady, error)
 
 	mu       sync.Mutex
 	ran      []Stage // since the test began
-	revision apply.SetRevision
+	revision apply.Provenance
 	opened   int
 	closed   int
 }
@@ -86,7 +88,7 @@ func (s *stages) Run(ctx context.Context, in transform.Input) (transform.Result,
 	return transform.Result{Files: in.Files, Source: transform.Source{Kind: "root", Dir: "."}}, nil
 }
 
-func (s *stages) Plan(ctx context.Context, _ fs.FS, revision apply.SetRevision) (apply.Plan, error) {
+func (s *stages) Plan(ctx context.Context, _ fs.FS, revision apply.Provenance) (apply.Plan, error) {
 	s.note(Planning)
 	s.revision = revision
 	if s.plan != nil {
@@ -103,10 +105,14 @@ func (s *stages) Apply(ctx context.Context, _ apply.Plan) (apply.Result, error) 
 	return apply.Result{}, nil
 }
 
-func (s *stages) Unwell(_ context.Context, of []apply.ID) ([]apply.Unwell, error) {
+func (s *stages) Standing(apply.Provenance) (apply.Result, bool) {
+	return apply.Result{Standing: true}, s.standing
+}
+
+func (s *stages) NotReady(_ context.Context, of []manifest.ID) ([]apply.NotReady, error) {
 	s.note(Waiting)
-	if s.unwell != nil {
-		return s.unwell(of)
+	if s.notReady != nil {
+		return s.notReady(of)
 	}
 	return nil, nil
 }
@@ -132,7 +138,7 @@ func (s *stages) open(context.Context, Listener) (*Pipeline, error) {
 }
 
 // repo returns a list entry that runs the stages.
-func (s *stages) repo(name string, tier apply.Tier) Repo {
+func (s *stages) repo(name string, tier manifest.Tier) Repo {
 	return Repo{Name: name, URL: "https://git.example/" + name, Tier: tier, Interval: 5 * time.Minute, Open: s.open}
 }
 
@@ -151,10 +157,10 @@ func blockingResolve() func(context.Context) (repo.Revision, error) {
 
 // recorder is an observer that keeps everything.
 type recorder struct {
-	mu        sync.Mutex
-	begun     []Progress
-	reports   []Report
-	abandoned []string
+	mu       sync.Mutex
+	begun    []Progress
+	reports  []Report
+	unlisted []string
 }
 
 func (r *recorder) Observe(report Report) {
@@ -171,10 +177,10 @@ func (r *recorder) Begin(progress Progress) {
 
 func (r *recorder) Drift(apply.Drift) {}
 
-func (r *recorder) Abandon(repo string) {
+func (r *recorder) Unlist(repo string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.abandoned = append(r.abandoned, repo)
+	r.unlisted = append(r.unlisted, repo)
 }
 
 // of returns the reports about a repo.
@@ -184,11 +190,11 @@ func (r *recorder) of(repo string) []Report {
 	return slices.DeleteFunc(slices.Clone(r.reports), func(report Report) bool { return report.Repo != repo })
 }
 
-// left returns the repos that were abandoned.
+// left returns the repos that were unlisted.
 func (r *recorder) left() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.abandoned)
+	return slices.Clone(r.unlisted)
 }
 
 // order returns the repos in the order of their reports.
@@ -206,11 +212,11 @@ func quiet() zerolog.Logger { return zerolog.New(io.Discard) }
 
 // outcome returns an outcome about a ConfigMap, or an object of another kind.
 func outcome(action apply.Action, name string) apply.Outcome {
-	o := apply.Outcome{ID: apply.ID{Kind: "ConfigMap", Namespace: "default", Name: name}, Action: action}
+	o := apply.Outcome{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: name}, Action: action}
 	switch action {
 	case apply.Failed, apply.Refused:
 		o.Err = errors.New("the API server said no")
-	case apply.Parked, apply.Blocked:
+	case apply.Pending, apply.Blocked:
 		o.Reason = "it waits"
 	}
 	return o

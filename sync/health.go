@@ -8,22 +8,25 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/internal/backoff"
 )
 
 const (
-	// healthEvery is the pause between two looks at how the objects are.
+	// healthEvery is the pause between two checks of the objects' health.
 	healthEvery = 500 * time.Millisecond
-	// listedUnwell is how many objects an error names.
-	listedUnwell = 5
+	// listedNotReady is how many objects an error names.
+	listedNotReady = 5
 )
 
-// Health is what waiting for a revision to become healthy came to.
+// Health is the result of waiting for a revision to become healthy.
 type Health struct {
-	Unwell []apply.Unwell // the objects that are not current
+	NotReady []apply.NotReady // the objects that are not current
 	// Waiting says that the wait was interrupted to look for a newer revision, and
 	// goes on at the next sync.
 	Waiting bool
-	Err     error // why it cannot be told
+	Err     error // why health is unknown
 }
 
 // Problem words why the objects are not healthy, nil if they are.
@@ -31,52 +34,51 @@ func (h Health) Problem() error {
 	switch {
 	case h.Err != nil:
 		return h.Err
-	case len(h.Unwell) == 0:
+	case len(h.NotReady) == 0:
 		return nil
 	}
 	var texts []string
-	for i, unwell := range h.Unwell {
-		if i == listedUnwell {
-			texts = append(texts, fmt.Sprintf("and %d more", len(h.Unwell)-i))
+	for i, notReady := range h.NotReady {
+		if i == listedNotReady {
+			texts = append(texts, fmt.Sprintf("and %d more", len(h.NotReady)-i))
 			break
 		}
-		texts = append(texts, unwell.String())
+		texts = append(texts, notReady.String())
 	}
 	return fmt.Errorf("not healthy: %s", strings.Join(texts, "; "))
 }
 
-// awaitHealth waits until all objects of a revision that was applied are current, or
-// none of the others is still on its way. It gives up when the revision's time is over,
-// and makes way as soon as there is a reason to sync or it is time to look for a newer
-// revision, unless there is to be no other sync.
+// awaitHealth waits until every object of a revision that was applied is current or has
+// failed, or the time of the revision is over. It returns early when there is a reason to
+// sync or it is time to poll git, unless git is polled only once.
 func (l *Loop) awaitHealth(ctx context.Context, applier applier, revision string) Health {
 	if l.waitsFor != revision {
 		l.waitsFor, l.waitUntil = revision, time.Now().Add(l.repo.Wait)
 	}
-	poll := time.Now().Add(jitter(l.repo.Interval))
-	var of []apply.ID
+	poll := time.Now().Add(backoff.Jitter(l.repo.Interval))
+	var of []manifest.ID
 	for {
-		unwell, err := applier.Unwell(ctx, of)
+		notReady, err := applier.NotReady(ctx, of)
 		now := time.Now()
 		switch {
 		case err != nil:
-			return Health{Err: fmt.Errorf("health is not known: %w", err)}
-		case !onTheirWay(unwell), !now.Before(l.waitUntil):
-			return Health{Unwell: unwell}
+			return Health{Err: fmt.Errorf("cannot check health: %w", err)}
+		case !progressing(notReady), !now.Before(l.waitUntil):
+			return Health{NotReady: notReady}
 		case !l.only && (len(l.wake) > 0 || !now.Before(poll)):
-			return Health{Unwell: unwell, Waiting: true}
+			return Health{NotReady: notReady, Waiting: true}
 		}
 		of = of[:0]
-		for _, one := range unwell {
+		for _, one := range notReady {
 			of = append(of, one.ID)
 		}
-		if !sleep(ctx, min(healthEvery, time.Until(l.waitUntil)), nil) {
-			return Health{Unwell: unwell, Err: context.Cause(ctx)}
+		if !backoff.Sleep(ctx, min(healthEvery, time.Until(l.waitUntil)), nil) {
+			return Health{NotReady: notReady, Err: context.Cause(ctx)}
 		}
 	}
 }
 
-// onTheirWay tells whether waiting for the objects may be of use.
-func onTheirWay(unwell []apply.Unwell) bool {
-	return slices.ContainsFunc(unwell, func(u apply.Unwell) bool { return u.State != apply.HealthFailed })
+// progressing reports whether an object may still become ready.
+func progressing(notReady []apply.NotReady) bool {
+	return slices.ContainsFunc(notReady, func(u apply.NotReady) bool { return u.State != observed.HealthFailed })
 }

@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 )
 
-// unwell is an object in a state.
-func unwell(state apply.HealthState) []apply.Unwell {
-	return []apply.Unwell{{
-		ID:     apply.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"},
-		Health: apply.Health{State: state, Message: "waits"},
+// notReady is an object in a state.
+func notReady(state observed.HealthState) []apply.NotReady {
+	return []apply.NotReady{{
+		ID:     manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"},
+		Health: observed.Health{State: state, Message: "waits"},
 	}}
 }
 
@@ -24,28 +26,28 @@ func TestTheResultWaitsForHealth(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	tests := map[string]struct {
-		looks func(elapsed time.Duration) ([]apply.Unwell, error)
+		looks func(elapsed time.Duration) ([]apply.NotReady, error)
 		state State
 		took  time.Duration // at least, and less than a second more
 	}{
-		"healthy at once": {func(time.Duration) ([]apply.Unwell, error) { return nil, nil }, Synced, 0},
-		"healthy in time": {func(elapsed time.Duration) ([]apply.Unwell, error) {
+		"healthy at once": {func(time.Duration) ([]apply.NotReady, error) { return nil, nil }, Synced, 0},
+		"healthy in time": {func(elapsed time.Duration) ([]apply.NotReady, error) {
 			if elapsed < 20*time.Second {
-				return unwell(apply.InProgress), nil
+				return notReady(observed.InProgress), nil
 			}
 			return nil, nil
 		}, Synced, 20 * time.Second},
-		"not healthy in time":            {func(time.Duration) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }, Unhealthy, time.Minute},
-		"failed, for which nobody waits": {func(time.Duration) ([]apply.Unwell, error) { return unwell(apply.HealthFailed), nil }, Unhealthy, 0},
-		"not known":                      {func(time.Duration) ([]apply.Unwell, error) { return nil, down }, Unhealthy, 0},
+		"not healthy in time":            {func(time.Duration) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }, Unhealthy, time.Minute},
+		"failed, for which no one waits": {func(time.Duration) ([]apply.NotReady, error) { return notReady(observed.HealthFailed), nil }, Unhealthy, 0},
+		"not known":                      {func(time.Duration) ([]apply.NotReady, error) { return nil, down }, Unhealthy, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				started := time.Now()
-				s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return test.looks(time.Since(started)) }}
-				r := s.repo("shop", apply.System)
+				s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return test.looks(time.Since(started)) }}
+				r := s.repo("shop", manifest.System)
 				r.Wait = time.Minute
 				report := newLoop(r, &recorder{}, quiet()).sync(t.Context())
 				if report.State() != test.state || report.InSync() != (test.state == Synced) {
@@ -68,14 +70,14 @@ func TestWaitingForHealthHoldsUpNoRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen, started := &recorder{}, time.Now()
-		s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }}
+		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }}
 		s.resolve = func(context.Context) (repo.Revision, error) {
 			if time.Since(started) < time.Minute {
 				return repo.Revision{ID: firstCommit}, nil
 			}
 			return repo.Revision{ID: secondCommit}, nil
 		}
-		r := s.repo("shop", apply.System)
+		r := s.repo("shop", manifest.System)
 		r.Interval, r.Wait = 10*time.Second, 3*time.Minute
 		loop := newLoop(r, seen, quiet())
 		go loop.Run(ctx)
@@ -106,8 +108,8 @@ func TestOnceWaitsForHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		s := &stages{unwell: func([]apply.ID) ([]apply.Unwell, error) { return unwell(apply.InProgress), nil }}
-		r := s.repo("shop", apply.System)
+		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }}
+		r := s.repo("shop", manifest.System)
 		r.Wait = 20 * time.Minute
 		if Once(t.Context(), []Repo{r}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
 			t.Error("a repo that is not healthy counts as in sync")

@@ -11,19 +11,23 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/internal/backoff"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
+
+// firstRetry is the wait after a first failure; it doubles up to the interval.
+const firstRetry = 5 * time.Second
 
 // Loop keeps one repo in sync with one cluster.
 type Loop struct {
 	repo     Repo
 	observer Observer
 	log      zerolog.Logger
-	first    chan struct{} // closed once the first sync has ended, well or badly
+	first    chan struct{} // closed once the first sync has ended
 	wake     chan struct{} // holds one trigger
 
-	only     bool      // there is one sync and no other, as far as git is concerned
+	only     bool      // git is polled once and not again
 	pipeline *Pipeline // nil before the first sync and after a panic
 	last     Report
 	// waitUntil is when the objects of the revision waitsFor have to be healthy.
@@ -37,7 +41,7 @@ func newLoop(r Repo, observer Observer, log zerolog.Logger) *Loop {
 	return &Loop{repo: r, observer: observer, log: log, first: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// Trigger has the loop sync now, or again if it is at it. It never waits.
+// Trigger makes the loop sync now, or once more after a sync under way. It never waits.
 func (l *Loop) Trigger() {
 	select {
 	case l.wake <- struct{}{}:
@@ -45,7 +49,7 @@ func (l *Loop) Trigger() {
 	}
 }
 
-// Drift passes on what the pipeline tells of drift.
+// Drift passes drift on to the observer.
 func (l *Loop) Drift(drift apply.Drift) { l.observer.Drift(drift) }
 
 // Run syncs until ctx ends.
@@ -59,7 +63,7 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		l.observer.Observe(report)
 		l.pass()
-		if !sleep(ctx, wait, l.wake) {
+		if !backoff.Sleep(ctx, wait, l.wake) {
 			return
 		}
 	}
@@ -80,33 +84,63 @@ func (l *Loop) pause(report Report) time.Duration {
 	case report.Health.Waiting:
 		return 0
 	case report.Failures == 0:
-		return jitter(l.repo.Interval)
+		return backoff.Jitter(l.repo.Interval)
 	}
-	return jitter(backoff(report.Failures, l.repo.Interval))
+	return backoff.Jitter(backoff.Wait(report.Failures, firstRetry, l.repo.Interval))
 }
 
-// sync takes the repo through the pipeline once.
+// sync takes the repo through the pipeline once. A stage runs only if every stage before it
+// succeeded, so what git does not say completely is never applied and never prunes.
 func (l *Loop) sync(ctx context.Context) Report {
 	r := l.begin(ctx)
 	pipeline := stage(r, Opening, func() (*Pipeline, error) { return l.open(ctx) })
 	revision := stage(r, Resolving, func() (repo.Revision, error) { return pipeline.Source.Resolve(ctx) })
 	r.report.Revision = revision
-	files := stage(r, Reading, func() (fs.FS, error) { return pipeline.Source.Files(ctx, revision) })
-	manifests := stage(r, Transforming, func() (transform.Result, error) {
-		return pipeline.Transformer.Run(ctx, l.input(pipeline, revision, files))
-	})
-	r.report.Source, r.report.Notes = manifests.Source, l.notes(revision, manifests.Notes)
-	plan := stage(r, Planning, func() (apply.Plan, error) {
-		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(pipeline.Source, revision, manifests.Source, r.report.Started))
-	})
-	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
+	if !l.standing(r, pipeline, revision) {
+		l.carryOut(r, pipeline, revision)
+	}
 	if l.repo.Wait > 0 && r.report.State() == Synced {
 		r.report.Health = stage(r, Waiting, func() (Health, error) { return l.awaitHealth(ctx, pipeline.Applier, revision.ID), nil })
 	}
 	return l.finish(r)
 }
 
-// input is what the transform is given.
+// standing reports whether there is nothing to do for a revision, and fills the report: it is
+// the one that was synced last, its manifests are made of nothing else, as those of a CMD
+// may be, and nothing has happened to its objects.
+func (l *Loop) standing(r *run, pipeline *Pipeline, revision repo.Revision) bool {
+	last := &l.last
+	if r.report.Err != nil || revision.ID != last.Revision.ID || last.Source.Kind == transform.KindCommand || last.State() != Synced {
+		return false
+	}
+	result, stands := pipeline.Applier.Standing(l.setRevision(pipeline.Source, revision, last.Source, r.report.Started))
+	if stands {
+		r.report.Source, r.report.Notes, r.report.Result = last.Source, l.notes(revision, nil), result
+	}
+	return stands
+}
+
+// carryOut takes a revision through the rest of the pipeline.
+func (l *Loop) carryOut(r *run, pipeline *Pipeline, revision repo.Revision) {
+	ctx := r.ctx
+	files := stage(r, Reading, func() (fs.FS, error) { return pipeline.Source.Files(ctx, revision) })
+	manifests := stage(r, Transforming, func() (transform.Result, error) {
+		return pipeline.Transformer.Run(ctx, l.input(pipeline, revision, files))
+	})
+	r.report.Source, r.report.Notes = manifests.Source, l.notes(revision, manifests.Notes)
+	// Pruning compares the cluster with this plan. A revision with a document that cannot be
+	// read or may not be applied has no plan: its missing objects would look like deletions.
+	plan := stage(r, Planning, func() (apply.Plan, error) {
+		return pipeline.Applier.Plan(ctx, manifests.Files, l.setRevision(pipeline.Source, revision, manifests.Source, r.report.Started))
+	})
+	// Apply prunes last. Pruning waits while an object failed or is pending, a kind cannot be
+	// read, the revision declares nothing, PRUNE_LIMIT is exceeded, or CMD, YMLDIR or the like
+	// changed (prune.Hold). After that, each object needs proof that this repo applied it and
+	// that it left git.
+	r.report.Result = stage(r, Applying, func() (apply.Result, error) { return pipeline.Applier.Apply(ctx, plan) })
+}
+
+// input is the transform's input.
 func (l *Loop) input(pipeline *Pipeline, revision repo.Revision, files fs.FS) transform.Input {
 	return transform.Input{
 		Revision: revision.ID,
@@ -116,8 +150,8 @@ func (l *Loop) input(pipeline *Pipeline, revision repo.Revision, files fs.FS) tr
 	}
 }
 
-// notes are all that the transform has said of a revision, which it does only once,
-// whatever failed in between.
+// notes are all notes of the transform on a revision: it returns each only once, whatever
+// fails in between.
 func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
 	if revision.ID == "" {
 		return nil
@@ -129,13 +163,10 @@ func (l *Loop) notes(revision repo.Revision, fresh []string) []string {
 	return slices.Clone(l.noted)
 }
 
-// setRevision is what the apply set's parent will record.
-func (l *Loop) setRevision(git source, revision repo.Revision, from transform.Source, polled time.Time) apply.SetRevision {
-	return apply.SetRevision{
-		Revision: revision.ID,
-		Ref:      revision.Ref,
-		Subject:  revision.Subject,
-		Message:  revision.Message,
+// setRevision is what the parent of the apply set records.
+func (l *Loop) setRevision(git source, revision repo.Revision, from transform.Source, polled time.Time) apply.Provenance {
+	return apply.Provenance{
+		Revision: revision,
 		URL:      l.repo.URL,
 		Polled:   polled,
 		Source:   from.Kind,
@@ -159,7 +190,7 @@ func (l *Loop) open(ctx context.Context) (*Pipeline, error) {
 	return l.pipeline, nil
 }
 
-// close gives the pipeline up, if there is one.
+// close closes the pipeline, if there is one.
 func (l *Loop) close() {
 	pipeline := l.pipeline
 	if pipeline == nil {
@@ -168,11 +199,11 @@ func (l *Loop) close() {
 	l.pipeline = nil
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			l.log.Error().Str("repo", l.repo.Name).Interface("panic", thrown).Msg("kubesync made a mistake while it gave up a repo's pipeline")
+			l.log.Error().Str("repo", l.repo.Name).Interface("panic", thrown).Msg("panic while closing the pipeline of a repo: this is a bug in kubesync, please report it")
 		}
 	}()
 	if err := pipeline.close(); err != nil {
-		l.log.Warn().Err(err).Str("repo", l.repo.Name).Msg("not everything of the repo's transform could be cleaned up")
+		l.log.Warn().Err(err).Str("repo", l.repo.Name).Msg("cannot clean up after the repo's transform")
 	}
 }
 
@@ -214,8 +245,8 @@ func (l *Loop) finish(r *run) Report {
 }
 
 // stage runs one step of the pipeline unless an earlier one failed, and notes how
-// long it took and how it failed. A failed step's value is used only where it
-// tells what was done until then.
+// long it took and how it failed. The value of a failed step is used only where it says
+// what was done until then.
 func stage[T any](r *run, name Stage, do func() (T, error)) (value T) {
 	if r.report.Err == nil && r.ctx.Err() != nil {
 		r.report.FailedStage, r.report.Err = name, context.Cause(r.ctx)
@@ -239,7 +270,7 @@ func stage[T any](r *run, name Stage, do func() (T, error)) (value T) {
 	return value
 }
 
-// PanicError is a mistake in this program that a stage ran into.
+// PanicError is a bug in this program that a stage ran into.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -247,5 +278,5 @@ type PanicError struct {
 
 // Error asks for a report.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("kubesync made a mistake here, nothing was pruned, please report it: panic: %v", e.Value)
+	return fmt.Sprintf("panic, nothing was pruned: %v: this is a bug in kubesync, please report it", e.Value)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
@@ -19,13 +20,13 @@ import (
 func TestStagesAreToldAsTheyBegin(t *testing.T) {
 	t.Parallel()
 	heard := &recorder{}
-	newLoop((&stages{}).repo("shop", apply.Application), heard, quiet()).sync(t.Context())
+	newLoop((&stages{}).repo("shop", manifest.Application), heard, quiet()).sync(t.Context())
 	var told []Stage
 	for _, progress := range heard.begun {
 		told = append(told, progress.Stage)
 		want := firstCommit
 		if progress.Stage == Opening || progress.Stage == Resolving {
-			want = "" // nobody knows yet
+			want = "" // no one knows yet
 		}
 		if progress.Repo != "shop" || progress.Revision.ID != want || progress.Began.IsZero() {
 			t.Errorf("%s is told as %+v, want repo shop, revision %q and a time", progress.Stage, progress, want)
@@ -68,7 +69,7 @@ func TestAFailedStageEndsTheSync(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report := newLoop(test.stages.repo("shop", apply.Application), &recorder{}, quiet()).sync(t.Context())
+			report := newLoop(test.stages.repo("shop", manifest.Application), &recorder{}, quiet()).sync(t.Context())
 			if !slices.Equal(test.stages.ran, test.ran) {
 				t.Errorf("ran %v, want %v", test.stages.ran, test.ran)
 			}
@@ -85,8 +86,8 @@ func TestAFailedStageEndsTheSync(t *testing.T) {
 func TestASyncHandsOnWhatTheParentRecords(t *testing.T) {
 	t.Parallel()
 	s := &stages{}
-	report := newLoop(s.repo("shop", apply.Application), &recorder{}, quiet()).sync(t.Context())
-	want := apply.SetRevision{Revision: firstCommit, Ref: "refs/heads/master", Subject: "First", URL: "https://git.example/shop", Source: "root", Dir: ".", Polled: report.Started}
+	report := newLoop(s.repo("shop", manifest.Application), &recorder{}, quiet()).sync(t.Context())
+	want := apply.Provenance{Revision: repo.Revision{ID: firstCommit, Ref: "refs/heads/master", Subject: "First"}, URL: "https://git.example/shop", Source: "root", Dir: ".", Polled: report.Started}
 	if s.revision.Descends == nil {
 		t.Error("planned without a way to ask for ancestors")
 	}
@@ -104,7 +105,7 @@ func TestARepoThatFailsIsTriedAgainWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := &recorder{}
-		loop := newLoop((&stages{resolve: failingResolve("no route")}).repo("shop", apply.System), seen, quiet())
+		loop := newLoop((&stages{resolve: failingResolve("no route")}).repo("shop", manifest.System), seen, quiet())
 		go loop.Run(ctx)
 		time.Sleep(30 * time.Minute)
 		cancel()
@@ -127,21 +128,12 @@ func TestARepoThatFailsIsTriedAgainWithBackoff(t *testing.T) {
 	})
 }
 
-func TestBackoffNeverExceedsTheInterval(t *testing.T) {
-	t.Parallel()
-	for failures, want := range map[int]time.Duration{1: 2 * time.Second, 2: 2 * time.Second, 1000: 2 * time.Second} {
-		if got := backoff(failures, 2*time.Second); got != want {
-			t.Errorf("wait after %d failures is %s, want %s", failures, got, want)
-		}
-	}
-}
-
 func TestARepoInSyncIsLookedAtEveryInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := &recorder{}
-		loop := newLoop((&stages{}).repo("shop", apply.System), seen, quiet())
+		loop := newLoop((&stages{}).repo("shop", manifest.System), seen, quiet())
 		go loop.Run(ctx)
 		time.Sleep(time.Hour)
 		cancel()
@@ -163,7 +155,7 @@ func TestARepoInSyncIsLookedAtEveryInterval(t *testing.T) {
 func TestANewRevisionStartsTheBackoffAnew(t *testing.T) {
 	t.Parallel()
 	s := &stages{plan: func(context.Context) (apply.Plan, error) { return apply.Plan{}, errors.New("not YAML") }}
-	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	loop := newLoop(s.repo("shop", manifest.System), &recorder{}, quiet())
 	for want := 1; want <= 3; want++ {
 		if got := loop.sync(t.Context()).Failures; got != want {
 			t.Fatalf("%d failures, want %d", got, want)
@@ -184,7 +176,7 @@ func TestATriggerSyncsAtOnceAndOneIsKept(t *testing.T) {
 			time.Sleep(time.Second)
 			return repo.Revision{ID: firstCommit}, nil
 		}}
-		loop := newLoop(s.repo("shop", apply.System), seen, quiet())
+		loop := newLoop(s.repo("shop", manifest.System), seen, quiet())
 		go loop.Run(ctx)
 		time.Sleep(500 * time.Millisecond) // in the middle of the first sync
 		loop.Trigger()
@@ -207,7 +199,7 @@ func TestAPanicFailsTheSyncAndThePipelineIsBuiltAnew(t *testing.T) {
 	t.Parallel()
 	s := &stages{}
 	s.plan = func(context.Context) (apply.Plan, error) { panic("a nil map, say") }
-	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	loop := newLoop(s.repo("shop", manifest.System), &recorder{}, quiet())
 	report := loop.sync(t.Context())
 	var panicked *PanicError
 	if !errors.As(report.Err, &panicked) || report.FailedStage != Planning || !strings.Contains(string(panicked.Stack), "loop_test.go") {
@@ -234,7 +226,7 @@ func TestACancelledSyncIsInterruptedNotFailed(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			newLoop(s.repo("shop", apply.System), seen, quiet()).Run(ctx)
+			newLoop(s.repo("shop", manifest.System), seen, quiet()).Run(ctx)
 		}()
 		synctest.Wait()
 		cancel()
@@ -262,7 +254,7 @@ func TestTheTransformLearnsThatTheLastSyncFailed(t *testing.T) {
 		reruns = append(reruns, in.Rerun)
 		return transform.Result{Files: in.Files}, nil
 	}
-	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	loop := newLoop(s.repo("shop", manifest.System), &recorder{}, quiet())
 	loop.sync(t.Context()) // fails in the cluster
 	applyErr = nil
 	loop.sync(t.Context())
@@ -285,7 +277,7 @@ func TestWhatTheTransformSaysOnceIsKeptForItsRevision(t *testing.T) {
 	s.transform = func(_ context.Context, in transform.Input) (transform.Result, error) {
 		return transform.Result{Files: in.Files, Notes: fresh}, nil
 	}
-	loop := newLoop(s.repo("shop", apply.System), &recorder{}, quiet())
+	loop := newLoop(s.repo("shop", manifest.System), &recorder{}, quiet())
 	check := func(when string, want ...string) {
 		t.Helper()
 		if got := loop.sync(t.Context()).Notes; !slices.Equal(got, want) {
@@ -304,4 +296,32 @@ func TestWhatTheTransformSaysOnceIsKeptForItsRevision(t *testing.T) {
 	check("with more to say", "once", "another")
 	revision.ID = secondCommit
 	check("of the next revision", "another")
+}
+
+// TestAStandingSyncEndsThere has nothing read, transformed or planned where nothing has
+// happened since the last sync; a CMD may make something else of the same revision.
+func TestAStandingSyncEndsThere(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		kind string
+		want []Stage
+	}{
+		"files": {transform.KindRoot, []Stage{Resolving}},
+		"CMD":   {transform.KindCommand, []Stage{Resolving, Reading, Transforming, Planning, Applying}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &stages{transform: func(_ context.Context, in transform.Input) (transform.Result, error) {
+				return transform.Result{Files: in.Files, Source: transform.Source{Kind: test.kind}}, nil
+			}}
+			loop := newLoop(s.repo("shop", manifest.System), &recorder{}, quiet())
+			loop.sync(t.Context())
+			s.standing, s.ran = true, nil
+			report := loop.sync(t.Context())
+			if !slices.Equal(s.ran, test.want) || report.State() != Synced || report.Source.Kind != test.kind || report.Revision.ID != firstCommit {
+				t.Errorf("ran %v, want %v: %+v", s.ran, test.want, report)
+			}
+		})
+	}
 }

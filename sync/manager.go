@@ -9,7 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/internal/backoff"
 )
 
 // ManagerOptions are what a Manager works with.
@@ -17,30 +18,30 @@ type ManagerOptions struct {
 	List     Lister
 	Interval time.Duration // between two readings of the list, jittered
 	Observer Observer
-	// Watch has the cluster watched while the loops run, until the context ends; what
-	// it returns waits for the end of that. Nil for not at all, as in a dry run.
+	// Watch watches the cluster while the loops run, until the context ends; the returned
+	// function waits for its end. Nil in a dry run, which watches nothing.
 	Watch func(context.Context) (wait func())
 	// Housekeeping is what is done for all repos together, after the first reading of the
-	// list, then once an interval and when Nudged receives; nil for nothing.
-	Housekeeping func(context.Context) error
-	Nudged       <-chan struct{}
-	Log          zerolog.Logger
+	// list, then once an interval and when HousekeepingDue receives; nil for nothing.
+	Housekeeping    func(context.Context) error
+	HousekeepingDue <-chan struct{}
+	Log             zerolog.Logger
 }
 
 // Manager runs one loop per listed repo and follows the list.
 type Manager struct {
 	options ManagerOptions
-	said    echo          // about the list, used by Run alone
-	kept    echo          // about the housekeeping, used by its goroutine alone
-	wake    chan struct{} // holds one request to read the list
+	list    backoff.Repeat // errors of the list, used by Run alone
+	house   backoff.Repeat // errors of the housekeeping, used by its goroutine alone
+	wake    chan struct{}  // holds one request to read the list
 
 	mu      sync.Mutex // guards what follows
 	repos   []Repo     // the last good list
 	running map[string]*running
-	ending  map[string]*running // was told to stop, and nothing has taken its place yet
+	ending  map[string]*running // is stopping, and not replaced yet
 }
 
-// running is a loop with its way to be stopped.
+// running is a loop that can be stopped.
 type running struct {
 	*Loop
 	stop context.CancelFunc
@@ -67,7 +68,7 @@ func (m *Manager) Run(ctx context.Context) {
 		all.Go(func() { m.keepHouse(ctx) })
 	}
 	m.reconcile(ctx, &all)
-	for sleep(ctx, jitter(m.options.Interval), m.wake) {
+	for backoff.Sleep(ctx, backoff.Jitter(m.options.Interval), m.wake) {
 		m.reread(ctx)
 		m.reconcile(ctx, &all)
 	}
@@ -76,8 +77,8 @@ func (m *Manager) Run(ctx context.Context) {
 	clear(m.running) // they are stopping with ctx
 }
 
-// Poll has these repos synced now; without names all of them, and the list read again. It
-// returns how many it reached: none while another process holds the Lease. It never waits.
+// Poll makes these repos sync now or, without names, all repos, and the list be read again. It
+// returns how many repos that are: 0 while another process holds the Lease. It never waits.
 func (m *Manager) Poll(names ...string) (polled int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,22 +104,22 @@ func (m *Manager) reread(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		if m.said.again(err.Error(), time.Now()) {
-			m.options.Log.Error().Err(err).Msg("the list of repos cannot be used, the last good one stays in force")
+		if m.list.Due(err.Error(), time.Now()) {
+			m.options.Log.Error().Err(err).Msg("cannot use the list of repos, keeping the last one")
 		}
 		return
 	}
-	if m.said.count > 0 {
-		m.options.Log.Info().Msg("the list of repos can be used again")
+	if m.list != (backoff.Repeat{}) {
+		m.options.Log.Info().Msg("the list of repos is valid again")
 	}
-	m.said = echo{}
+	m.list = backoff.Repeat{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.repos = repos
 }
 
-// reconcile makes the running loops what the list says: those that left or
-// changed stop, those that are new or changed start.
+// reconcile starts and stops loops as the list requires: those that left or changed stop,
+// those that are new or changed start. Stopping a loop deletes nothing.
 func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +133,7 @@ func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 			m.ending[name] = loop
 			delete(m.running, name)
 			if !still {
-				all.Go(func() { m.abandon(loop) })
+				all.Go(func() { m.unlist(loop) })
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func (m *Manager) reconcile(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// same tells whether a loop may go on with what the list says now.
+// same reports whether a loop may go on with what the list says now.
 func same(a, b Repo) bool {
 	return a.URL == b.URL && a.Tier == b.Tier && a.Interval == b.Interval && reflect.DeepEqual(a.Settings, b.Settings)
 }
@@ -165,13 +166,13 @@ func (m *Manager) start(ctx context.Context, r Repo, replaced *running, all *syn
 	if replaced != nil {
 		before = append(before, replaced.done)
 	}
-	if r.Tier == apply.Application {
+	if r.Tier == manifest.Application {
 		before = append(before, m.systemFirsts()...)
 	}
 	all.Go(func() {
 		defer close(started.done)
 		defer stop()
-		defer started.pass() // a loop that is stopped holds nobody up
+		defer started.pass() // a loop that is stopped delays no other
 		for _, done := range before {
 			select {
 			case <-done:
@@ -191,27 +192,27 @@ func (m *Manager) start(ctx context.Context, r Repo, replaced *running, all *syn
 func (m *Manager) systemFirsts() []<-chan struct{} {
 	var firsts []<-chan struct{}
 	for _, loop := range m.running {
-		if loop.repo.Tier == apply.System {
+		if loop.repo.Tier == manifest.System {
 			firsts = append(firsts, loop.first)
 		}
 	}
 	return firsts
 }
 
-// abandon tells that a repo left the list, once its loop has returned and unless the
-// repo is back by then.
-func (m *Manager) abandon(loop *running) {
+// unlist reports that a repo left the list, once its loop has returned and unless the repo
+// is listed again by then.
+func (m *Manager) unlist(loop *running) {
 	<-loop.done
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if name := loop.repo.Name; m.ending[name] == loop {
 		delete(m.ending, name)
-		m.options.Observer.Abandon(name)
+		m.options.Observer.Unlist(name)
 	}
 }
 
 // keepHouse does the housekeeping at every interval, and sooner again if it failed. Its
-// failure is nobody's but its own.
+// failure fails no repo.
 func (m *Manager) keepHouse(ctx context.Context) {
 	for failures := 0; ; {
 		err := m.options.Housekeeping(ctx)
@@ -220,38 +221,41 @@ func (m *Manager) keepHouse(ctx context.Context) {
 		}
 		wait := m.options.Interval
 		if err == nil {
-			m.kept, failures = echo{}, 0
+			m.house, failures = backoff.Repeat{}, 0
 		} else {
 			failures++
-			wait = backoff(failures, wait)
-			if m.kept.again(err.Error(), time.Now()) {
+			wait = backoff.Wait(failures, firstRetry, wait)
+			if m.house.Due(err.Error(), time.Now()) {
 				m.options.Log.Error().Err(err).Msg("housekeeping failed")
 			}
 		}
-		if !sleep(ctx, jitter(wait), m.options.Nudged) {
+		if !backoff.Sleep(ctx, backoff.Jitter(wait), m.options.HousekeepingDue) {
 			return
 		}
 	}
 }
 
-// FirstList reads the list at start, and again with back-off up to interval as
-// long as its error is one that may pass. It returns nothing if ctx ends before.
-func FirstList(ctx context.Context, list Lister, interval time.Duration, log zerolog.Logger, passing func(error) bool) ([]Repo, error) {
-	var said echo
+// FirstList reads the list before the first Run, and again with back-off up to the interval
+// as long as its error is one that may pass. It returns nil if ctx ends before.
+func (m *Manager) FirstList(ctx context.Context, passing func(error) bool) error {
+	var logged backoff.Repeat
 	for failures := 1; ; failures++ {
-		repos, err := list.Read(ctx)
+		repos, err := m.options.List.Read(ctx)
 		switch {
 		case err == nil:
-			return repos, nil
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.repos = repos
+			return nil
 		case ctx.Err() != nil:
-			return nil, nil
+			return nil
 		case !passing(err):
-			return nil, err
-		case said.again(err.Error(), time.Now()):
-			log.Error().Err(err).Msg("there is no list of repos yet, trying again")
+			return err
+		case logged.Due(err.Error(), time.Now()):
+			m.options.Log.Error().Err(err).Msg("cannot read the list of repos yet, retrying")
 		}
-		if !sleep(ctx, jitter(backoff(failures, interval)), nil) {
-			return nil, nil
+		if !backoff.Sleep(ctx, backoff.Jitter(backoff.Wait(failures, firstRetry, m.options.Interval)), nil) {
+			return nil
 		}
 	}
 }

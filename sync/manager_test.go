@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
@@ -61,9 +62,9 @@ func TestApplicationReposWaitForTheFirstSyncOfSystemRepos(t *testing.T) {
 	}
 	repos := &list{}
 	repos.set(nil,
-		(&stages{}).repo("app", apply.Application),
-		(&stages{resolve: slow(time.Minute, nil)}).repo("cni", apply.System),
-		(&stages{resolve: slow(2*time.Minute, errors.New("no route"))}).repo("dns", apply.System))
+		(&stages{}).repo("app", manifest.Application),
+		(&stages{resolve: slow(time.Minute, nil)}).repo("cni", manifest.System),
+		(&stages{resolve: slow(2*time.Minute, errors.New("no route"))}).repo("dns", manifest.System))
 	manage(t, repos, func(seen *recorder) {
 		time.Sleep(119 * time.Second)
 		if got := len(seen.of("app")); got != 0 {
@@ -80,8 +81,8 @@ func TestARepoThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	repos := &list{}
 	repos.set(nil,
-		(&stages{resolve: blockingResolve()}).repo("stuck", apply.Application),
-		(&stages{}).repo("fine", apply.Application))
+		(&stages{resolve: blockingResolve()}).repo("stuck", manifest.Application),
+		(&stages{}).repo("fine", manifest.Application))
 	manage(t, repos, func(seen *recorder) {
 		time.Sleep(time.Hour)
 		if got := len(seen.of("fine")); got < 10 {
@@ -94,16 +95,16 @@ func TestReposComeAndGoWithTheList(t *testing.T) {
 	t.Parallel()
 	stay, leave, come := &stages{}, &stages{}, &stages{}
 	repos := &list{}
-	repos.set(nil, stay.repo("stay", apply.Application), leave.repo("leave", apply.Application))
+	repos.set(nil, stay.repo("stay", manifest.Application), leave.repo("leave", manifest.Application))
 	manage(t, repos, func(seen *recorder) {
 		time.Sleep(time.Minute)
-		repos.set(nil, stay.repo("stay", apply.Application), come.repo("come", apply.Application))
+		repos.set(nil, stay.repo("stay", manifest.Application), come.repo("come", manifest.Application))
 		time.Sleep(6 * time.Minute) // an interval and its jitter
 		if len(seen.of("come")) == 0 {
 			t.Error("the repo that appeared was not started")
 		}
 		if _, closed := leave.times(); !slices.Equal(seen.left(), []string{"leave"}) || closed != 1 {
-			t.Errorf("abandoned %v, closed %d times; want the repo that left", seen.left(), closed)
+			t.Errorf("unlisted %v, closed %d times; want the repo that left", seen.left(), closed)
 		}
 		synced := len(seen.of("leave"))
 		time.Sleep(time.Hour)
@@ -133,22 +134,22 @@ func TestAChangedSettingRestartsOnlyThatLoop(t *testing.T) {
 		return repo.Revision{}, ctx.Err()
 	}}
 	same := &stages{}
-	before := changed.repo("changed", apply.Application)
+	before := changed.repo("changed", manifest.Application)
 	before.Settings = []string{"YMLDIR=a"}
 	after := before
 	after.Settings = []string{"YMLDIR=b"}
 	repos := &list{}
-	repos.set(nil, before, same.repo("same", apply.Application))
+	repos.set(nil, before, same.repo("same", manifest.Application))
 	manage(t, repos, func(seen *recorder) {
 		time.Sleep(time.Minute)
-		repos.set(nil, after, same.repo("same", apply.Application))
+		repos.set(nil, after, same.repo("same", manifest.Application))
 		time.Sleep(6 * time.Minute)
 		opened, closed := changed.times()
 		if others, _ := same.times(); opened != 2 || closed != 1 || others != 1 {
 			t.Errorf("opened %d and closed %d times, the other opened %d times; want 2, 1, 1", opened, closed, others)
 		}
 		if left := seen.left(); len(left) != 0 {
-			t.Errorf("abandoned %v", left)
+			t.Errorf("unlisted %v", left)
 		}
 	})
 	if most != 1 {
@@ -175,7 +176,7 @@ func TestARepoThatIsBackWaitsForItsOldLoop(t *testing.T) {
 					<-end
 					return transform.Result{}, ctx.Err()
 				}}
-				site := stubborn.repo("site", apply.Application)
+				site := stubborn.repo("site", manifest.Application)
 				repos.set(nil, site)
 				time.Sleep(6 * time.Minute)
 				repos.set(nil)
@@ -192,7 +193,7 @@ func TestARepoThatIsBackWaitsForItsOldLoop(t *testing.T) {
 				close(end)
 				time.Sleep(time.Second)
 				if opened, closed := stubborn.times(); opened != test.opened || closed != 1 || len(seen.left()) != test.times {
-					t.Errorf("opened %d and closed %d times, abandoned %v; want %d, 1, and %d times", opened, closed, seen.left(), test.opened, test.times)
+					t.Errorf("opened %d and closed %d times, unlisted %v; want %d, 1, and %d times", opened, closed, seen.left(), test.opened, test.times)
 				}
 			})
 		})
@@ -203,14 +204,14 @@ func TestABrokenListKeepsTheLastGoodOne(t *testing.T) {
 	t.Parallel()
 	only := &stages{}
 	repos := &list{}
-	repos.set(nil, only.repo("only", apply.Application))
+	repos.set(nil, only.repo("only", manifest.Application))
 	manage(t, repos, func(seen *recorder) {
 		time.Sleep(time.Minute)
 		repos.set(errors.New("line 3: not JSON"))
 		time.Sleep(time.Hour)
 		opened, _ := only.times()
 		if len(seen.of("only")) < 10 || len(seen.left()) != 0 || opened != 1 {
-			t.Errorf("%d syncs, abandoned %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.left(), opened)
+			t.Errorf("%d syncs, unlisted %v, opened %d times; want the repo to go on", len(seen.of("only")), seen.left(), opened)
 		}
 	})
 }
@@ -263,7 +264,7 @@ func TestTheClusterIsWatchedUntilAllLoopsHaveReturned(t *testing.T) {
 			return apply.Plan{}, ctx.Err()
 		}}
 		repos, watched := &list{}, true
-		repos.set(nil, planning.repo("site", apply.Application))
+		repos.set(nil, planning.repo("site", manifest.Application))
 		manager := NewManager(ManagerOptions{
 			List: repos, Interval: time.Minute, Observer: &recorder{}, Log: quiet(),
 			Watch: func(ctx context.Context) func() {
@@ -285,7 +286,7 @@ func TestTheClusterIsWatchedUntilAllLoopsHaveReturned(t *testing.T) {
 		cancel()
 		<-done
 		if watched {
-			t.Error("nobody waited for the end of the watching")
+			t.Error("no one waited for the end of the watching")
 		}
 	})
 }
@@ -346,7 +347,7 @@ func TestAManagerThatLedBeforeStartsEveryLoopFromScratch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stages{}
 		repos := &list{}
-		repos.set(nil, s.repo("shop", apply.System))
+		repos.set(nil, s.repo("shop", manifest.System))
 		manager := NewManager(ManagerOptions{List: repos, Interval: time.Minute, Observer: &recorder{}, Log: quiet()}, nil)
 		for term := 1; term <= 2; term++ {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -364,7 +365,7 @@ func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		repos, seen := &list{}, &recorder{}
-		a, b, c := (&stages{}).repo("a", apply.System), (&stages{}).repo("b", apply.System), (&stages{}).repo("c", apply.System)
+		a, b, c := (&stages{}).repo("a", manifest.System), (&stages{}).repo("b", manifest.System), (&stages{}).repo("c", manifest.System)
 		repos.set(nil, a, b)
 		manager := NewManager(ManagerOptions{List: repos, Interval: 5 * time.Minute, Observer: seen, Log: quiet()}, nil)
 		if polled := manager.Poll("a", "b"); polled != 0 {

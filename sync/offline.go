@@ -6,52 +6,49 @@ import (
 	"io/fs"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/openapi"
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // Offline is the applier of a dry run without a cluster: it loads what would be
-// applied, checks it and holds it against the schemas of the newest supported
-// Kubernetes; its outcomes hold the manifests instead of a diff.
+// applied, and checks it against the tier and the schemas of the newest supported
+// Kubernetes. Its outcomes hold the manifests instead of a diff.
 type Offline struct {
-	rules   apply.Rules
+	rules   manifest.Rules
 	bounds  limits.Limits
-	loader  *apply.Loader
+	loader  *manifest.Loader
 	planned []apply.Outcome
 }
 
 // NewOffline returns an applier that checks by rules. Their Scope and HasStatus
-// are best left nil, which stands for the kinds of Kubernetes itself.
-func NewOffline(rules apply.Rules, bounds limits.Limits) *Offline {
-	return &Offline{rules: rules, bounds: bounds, loader: apply.NewLoader(bounds)}
+// stay nil, which stands for the kinds of Kubernetes itself.
+func NewOffline(rules manifest.Rules, bounds limits.Limits) *Offline {
+	return &Offline{rules: rules, bounds: bounds, loader: manifest.NewLoader(bounds)}
 }
 
 // Plan loads and checks. A kind that is not one of Kubernetes' own and not defined
 // in the set may well be served by the cluster: its objects are shown as they are.
-func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.SetRevision) (apply.Plan, error) {
+func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.Provenance) (apply.Plan, error) {
 	loaded, loadErr := o.loader.Load(files)
 	rules := o.rules
 	rules.Schemas = openapi.Builtin()
-	checked, checkErr := apply.Check(loaded.Objects, rules)
-	var problems apply.Problems
+	checked, checkErr := manifest.Check(loaded.Objects, rules)
+	var problems manifest.Problems
 	if errors.As(checkErr, &problems) {
-		apply.Locate(files, problems, o.bounds)
+		manifest.Locate(files, problems, o.bounds)
 	}
-	if err := apply.JoinProblems(loadErr, checkErr); err != nil {
+	if err := manifest.JoinProblems(loadErr, checkErr); err != nil {
 		return apply.Plan{}, err
 	}
 	o.planned = nil
 	for _, object := range checked.Objects {
 		o.planned = append(o.planned, outline(object))
 	}
-	for _, parked := range checked.Parked {
-		for _, object := range loaded.Objects {
-			if object.Origin == parked.Origin && object.ID() == parked.ID {
-				unknown := outline(object)
-				unknown.Unverified, unknown.Reason = true, "its kind is known to the cluster alone"
-				o.planned = append(o.planned, unknown)
-			}
-		}
+	for _, unserved := range checked.Unserved {
+		unknown := outline(unserved.Object)
+		unknown.Unverified, unknown.Reason = true, "only the cluster knows its kind"
+		o.planned = append(o.planned, unknown)
 	}
 	plan := apply.Plan{Revision: revision, Warnings: checked.Warnings}
 	for _, skipped := range loaded.Skipped {
@@ -60,26 +57,29 @@ func (o *Offline) Plan(_ context.Context, files fs.FS, revision apply.SetRevisio
 	return plan, nil
 }
 
-// outline is the outcome for an object that is merely shown.
-func outline(object apply.Object) apply.Outcome {
-	return apply.Outcome{ID: object.ID(), Origin: object.Origin, Action: apply.Created, Diff: apply.Manifest(object)}
+// outline is the outcome for an object that is only shown.
+func outline(object manifest.Object) apply.Outcome {
+	return apply.Outcome{ID: object.ID(), Origin: object.Origin, Action: apply.Created, Diff: manifest.YAML(object)}
 }
 
-// Apply returns what Plan has found.
+// Apply returns what Plan found.
 func (o *Offline) Apply(_ context.Context, plan apply.Plan) (apply.Result, error) {
 	return apply.Result{Outcomes: o.planned, Warnings: plan.Warnings}, nil
 }
 
-// Unwell returns nothing: without a cluster there is no health.
-func (*Offline) Unwell(context.Context, []apply.ID) ([]apply.Unwell, error) { return nil, nil }
+// Standing returns nothing: what a preview shows is found out each time.
+func (*Offline) Standing(apply.Provenance) (apply.Result, bool) { return apply.Result{}, false }
 
-// Close has nothing to give up.
+// NotReady returns nothing: without a cluster there is no health.
+func (*Offline) NotReady(context.Context, []manifest.ID) ([]apply.NotReady, error) { return nil, nil }
+
+// Close does nothing.
 func (*Offline) Close() {}
 
 // Rehearsal turns a set's Apply into its dry run.
 type Rehearsal struct{ *apply.Set }
 
-// Apply tells what would be done and does none of it.
+// Apply returns what would be done and does none of it.
 func (r Rehearsal) Apply(ctx context.Context, plan apply.Plan) (apply.Result, error) {
 	return r.DryRun(ctx, plan)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 // OnceOptions are what one pass works with.
@@ -14,30 +15,29 @@ type OnceOptions struct {
 	Observer Observer
 	// Housekeeping is done once, before the first application repo; nil for nothing.
 	Housekeeping func(context.Context) error
-	DryRun       bool // nothing will be different at a second try
+	DryRun       bool // a retry would change nothing
 	Log          zerolog.Logger
 }
 
-// Pass is what one pass over all repos came to.
+// Pass is the result of one pass over all repos.
 type Pass struct {
-	// InSync tells that all repos are in sync or, in a dry run, planned. A pass that was
-	// cut short is not.
+	// InSync says that all repos are in sync or, in a dry run, planned. A pass that was
+	// interrupted is not.
 	InSync bool
-	// Changes tells that the last sync of a repo wrote or deleted objects or, in a dry run,
+	// Changes says that the last sync of a repo wrote or deleted objects or, in a dry run,
 	// would.
 	Changes bool
-	// WaitingPrunes is how many objects left git and wait to be deleted.
+	// WaitingPrunes counts the objects that left git and are not deleted yet.
 	WaitingPrunes int
 }
 
-// Once takes all repos through the pipeline one after the other, system repos
-// first, then tries those again that were left with failed or parked objects, as
-// long as that gets any further.
+// Once takes all repos through the pipeline one after the other, system repos first, then
+// retries those with failed or pending objects, as long as a round makes progress.
 func Once(ctx context.Context, repos []Repo, options OnceOptions) Pass {
 	ok := true
 	var all, pending []*Loop
 	ordered := inOrder(repos)
-	applications := slices.IndexFunc(ordered, func(r Repo) bool { return r.Tier == apply.Application })
+	applications := slices.IndexFunc(ordered, func(r Repo) bool { return r.Tier == manifest.Application })
 	for i, r := range ordered {
 		if i == applications && !keepHouse(ctx, options) {
 			ok = false
@@ -49,7 +49,7 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) Pass {
 		report := loop.once(ctx)
 		switch {
 		case report.settled():
-		case report.InSync(), report.State() == Incomplete:
+		case report.InSync(), report.State() == Partial:
 			pending = append(pending, loop)
 		default:
 			ok = false
@@ -63,7 +63,7 @@ func Once(ctx context.Context, repos []Repo, options OnceOptions) Pass {
 	return passOf(all, ok)
 }
 
-// passOf sums up what the loops came to at last.
+// passOf sums up the last reports of the loops.
 func passOf(loops []*Loop, inSync bool) Pass {
 	pass := Pass{InSync: inSync}
 	for _, loop := range loops {
@@ -73,7 +73,7 @@ func passOf(loops []*Loop, inSync bool) Pass {
 	return pass
 }
 
-// keepHouse does the housekeeping, if there is any, and tells whether it went well.
+// keepHouse does the housekeeping, if there is any, and reports whether it went well.
 func keepHouse(ctx context.Context, options OnceOptions) bool {
 	if options.Housekeeping == nil {
 		return true
@@ -92,8 +92,7 @@ func (l *Loop) once(ctx context.Context) Report {
 	return report
 }
 
-// retry syncs the loops again until all are in sync or a whole round has got none
-// of their objects further.
+// retry syncs the loops again until all are in sync or a whole round makes no progress.
 func retry(ctx context.Context, pending []*Loop) bool {
 	for left := openEnds(pending); len(pending) > 0; {
 		var still []*Loop
@@ -120,7 +119,7 @@ func openEnds(loops []*Loop) int {
 		if loop.last.Result.Waits != "" {
 			count++
 		}
-		count += counts[apply.Parked] + counts[apply.Failed] + counts[apply.Refused]
+		count += counts[apply.Pending] + counts[apply.Failed] + counts[apply.Refused]
 	}
 	return count
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 func TestOnceTakesSystemReposFirstAndTheRestAsListed(t *testing.T) {
@@ -14,8 +15,8 @@ func TestOnceTakesSystemReposFirstAndTheRestAsListed(t *testing.T) {
 	seen := &recorder{}
 	kept := 0
 	repos := []Repo{
-		(&stages{}).repo("b", apply.Application), (&stages{}).repo("d", apply.System),
-		(&stages{}).repo("a", apply.Application), (&stages{}).repo("c", apply.System),
+		(&stages{}).repo("b", manifest.Application), (&stages{}).repo("d", manifest.System),
+		(&stages{}).repo("a", manifest.Application), (&stages{}).repo("c", manifest.System),
 	}
 	pass := Once(t.Context(), repos, OnceOptions{Observer: seen, Log: quiet(), Housekeeping: func(context.Context) error {
 		kept++
@@ -45,7 +46,7 @@ func resultOf(outcomes ...apply.Outcome) apply.Result { return apply.Result{Outc
 
 func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
 	t.Parallel()
-	one, two := resultOf(outcome(apply.Parked, "a")), resultOf(outcome(apply.Parked, "a"), outcome(apply.Failed, "b"))
+	one, two := resultOf(outcome(apply.Pending, "a")), resultOf(outcome(apply.Pending, "a"), outcome(apply.Failed, "b"))
 	tests := map[string]struct {
 		repos  map[string]*stages
 		dryRun bool
@@ -56,7 +57,7 @@ func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
 			repos: map[string]*stages{"a": {}, "b": {}},
 			ok:    true, tries: map[string]int{"a": 1, "b": 1},
 		},
-		"parked, then there": {
+		"pending, then there": {
 			repos: map[string]*stages{"a": {apply: results(one, resultOf())}, "b": {}},
 			ok:    true, tries: map[string]int{"a": 2, "b": 1},
 		},
@@ -64,7 +65,7 @@ func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
 			repos: map[string]*stages{"a": {apply: results(two, one, resultOf())}, "b": {}},
 			ok:    true, tries: map[string]int{"a": 3, "b": 1},
 		},
-		"parked for good": {
+		"pending for good": {
 			repos: map[string]*stages{"a": {apply: results(one)}, "b": {}},
 			ok:    false, tries: map[string]int{"a": 2, "b": 1},
 		},
@@ -89,7 +90,7 @@ func TestOnceRetriesWhatIsLeftAsLongAsItHelps(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repos := []Repo{test.repos["a"].repo("a", apply.System), test.repos["b"].repo("b", apply.System)}
+			repos := []Repo{test.repos["a"].repo("a", manifest.System), test.repos["b"].repo("b", manifest.System)}
 			if pass := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: test.dryRun, Log: quiet()}); pass.InSync != test.ok {
 				t.Errorf("in sync: %v, want %v", pass.InSync, test.ok)
 			}
@@ -123,7 +124,7 @@ func TestOnceTellsOfChangesAndOfWhatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, b := &stages{apply: results(test.a)}, &stages{apply: results(test.b)}
-			repos := []Repo{a.repo("a", apply.System), b.repo("b", apply.System)}
+			repos := []Repo{a.repo("a", manifest.System), b.repo("b", manifest.System)}
 			if got := Once(t.Context(), repos, OnceOptions{Observer: &recorder{}, DryRun: true, Log: quiet()}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
@@ -139,7 +140,7 @@ func TestOnceCutShortIsNotInSync(t *testing.T) {
 		return apply.Result{}, nil
 	}}
 	next := &stages{}
-	if Once(ctx, []Repo{stopping.repo("a", apply.System), next.repo("b", apply.System)}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
+	if Once(ctx, []Repo{stopping.repo("a", manifest.System), next.repo("b", manifest.System)}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
 		t.Error("a pass that was cut short calls itself in sync")
 	}
 	if next.count(Resolving) != 0 {
@@ -151,7 +152,7 @@ func TestOnceFailsWithItsHousekeeping(t *testing.T) {
 	t.Parallel()
 	app := &stages{}
 	forbidden := func(context.Context) error { return errors.New("forbidden") }
-	if Once(t.Context(), []Repo{app.repo("a", apply.Application)}, OnceOptions{Observer: &recorder{}, Housekeeping: forbidden, Log: quiet()}).InSync {
+	if Once(t.Context(), []Repo{app.repo("a", manifest.Application)}, OnceOptions{Observer: &recorder{}, Housekeeping: forbidden, Log: quiet()}).InSync {
 		t.Error("in sync without its RoleBindings")
 	}
 	if app.count(Applying) != 1 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
@@ -16,7 +17,7 @@ type source interface {
 	Files(context.Context, repo.Revision) (fs.FS, error)
 	Checkout(ctx context.Context, revision repo.Revision, dir string) error
 	// Descends reports whether a revision has another commit among its ancestors; an
-	// error says why that cannot be known.
+	// error says why that is unknown.
 	Descends(ctx context.Context, revision repo.Revision, ancestor string) (bool, error)
 }
 
@@ -26,12 +27,15 @@ type transformer interface {
 	Close() error
 }
 
-// applier makes the cluster what the manifests say.
+// applier applies manifests to the cluster.
 type applier interface {
-	Plan(context.Context, fs.FS, apply.SetRevision) (apply.Plan, error)
+	Plan(context.Context, fs.FS, apply.Provenance) (apply.Plan, error)
 	Apply(context.Context, apply.Plan) (apply.Result, error)
-	// Unwell returns those of some objects, nil for all, that are not healthy.
-	Unwell(context.Context, []apply.ID) ([]apply.Unwell, error)
+	// Standing returns what the last sync came to, if one of the revision would come to the
+	// same now.
+	Standing(apply.Provenance) (apply.Result, bool)
+	// NotReady returns those of some objects, nil for all, that are not healthy.
+	NotReady(context.Context, []manifest.ID) ([]apply.NotReady, error)
 	Close()
 }
 
@@ -42,7 +46,7 @@ type Pipeline struct {
 	Applier     applier
 }
 
-// close gives up what the pipeline holds; its objects stay in the cluster.
+// close releases what the pipeline holds; its objects stay in the cluster.
 func (p *Pipeline) close() error {
 	p.Applier.Close()
 	return p.Transformer.Close()
@@ -52,30 +56,29 @@ func (p *Pipeline) close() error {
 type Repo struct {
 	Name     string
 	URL      string // without credentials
-	Tier     apply.Tier
+	Tier     manifest.Tier
 	Interval time.Duration
 	Mode     string // what selects revisions, as VERSION_MODE has it
 	// Wait is how long a revision may take to become healthy; 0 for not waiting.
 	Wait time.Duration
-	// Settings stands for everything else that is configured for the repo: if it
-	// is not deeply equal to what a loop was started with, the loop is restarted.
+	// Settings is everything else that is configured for the repo: if it is not deeply
+	// equal to that of a running loop, the loop is restarted.
 	Settings any
-	// Open builds the pipeline. It may have to read what the cluster remembers of
-	// the repo.
+	// Open builds the pipeline. It may read what the cluster records of the repo.
 	Open func(context.Context, Listener) (*Pipeline, error)
 }
 
-// Listener hears from a pipeline between syncs. Its methods never wait.
+// Listener is called by a pipeline between syncs. Its methods never wait.
 type Listener interface {
 	// Trigger asks for a sync now.
 	Trigger()
-	// Drift tells of an object that somebody else changed.
+	// Drift reports an object that another writer changed.
 	Drift(apply.Drift)
 }
 
 // Lister reads the list of repos.
 type Lister interface {
-	// Read returns the list, system repos and application repos as they are
-	// listed. An error leaves the last list in force.
+	// Read returns the repos in the order of the list. After an error, the last list
+	// stays in force.
 	Read(context.Context) ([]Repo, error)
 }

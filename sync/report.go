@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/transform"
 )
@@ -30,14 +31,14 @@ type StageTime struct {
 	Duration time.Duration
 }
 
-// State is what a sync came to.
+// State is the result of a sync.
 type State string
 
-// The states. A set whose pruning waits for approval is Synced: what git says is
-// there, and the rest waits for a person.
+// The states. A repo whose pruning waits for approval is Synced: all that git declares is
+// in the cluster.
 const (
 	Synced      State = "synced"
-	Incomplete  State = "incomplete"  // applied, but objects failed, were refused, or are parked
+	Partial     State = "partial"     // applied, but objects failed, were refused, or are pending
 	Progressing State = "progressing" // applied, and not all is healthy yet
 	Unhealthy   State = "unhealthy"   // applied, and not all was healthy in time
 	Failed      State = "failed"      // a stage failed, nothing after it ran
@@ -45,28 +46,28 @@ const (
 	Interrupted State = "interrupted" // the process is stopping or has lost the lease
 )
 
-// States lists every state that a sync can come to.
+// States lists every state.
 func States() []State {
-	return []State{Synced, Incomplete, Progressing, Unhealthy, Failed, Suspended, Interrupted}
+	return []State{Synced, Partial, Progressing, Unhealthy, Failed, Suspended, Interrupted}
 }
 
-// Report tells of one sync of one repo.
+// Report is the result of one sync of one repo.
 type Report struct {
 	Repo string
 	URL  string // without credentials
-	Tier apply.Tier
+	Tier manifest.Tier
 
 	Revision repo.Revision    // zero if none could be resolved
 	Source   transform.Source // zero if the transform was not reached
 	Stages   []StageTime      // those that ran, in order
-	Notes    []string         // of the transform, for a person
+	Notes    []string         // of the transform, for the user
 
-	// FailedStage and Err say which stage failed and why; Result is then what was
-	// done until then.
+	// FailedStage and Err say which stage failed and why; Result is what was done until
+	// then.
 	FailedStage Stage
 	Err         error
 	Result      apply.Result
-	// Health is how the objects are; zero where that is not waited for.
+	// Health is that of the objects; zero without WAIT.
 	Health Health
 
 	Interrupted bool
@@ -86,7 +87,7 @@ func (r Report) State() State {
 	case r.Result.Suspended != "":
 		return Suspended
 	case r.Result.Err() != nil:
-		return Incomplete
+		return Partial
 	case r.Health.Waiting:
 		return Progressing
 	case r.Health.Problem() != nil:
@@ -95,20 +96,20 @@ func (r Report) State() State {
 	return Synced
 }
 
-// InSync tells whether there is nothing to try again.
+// InSync reports whether nothing has to be retried.
 func (r Report) InSync() bool {
 	state := r.State()
 	return state == Synced || state == Suspended || state == Progressing
 }
 
-// settled tells whether there is nothing that another repo's sync could get further.
+// settled reports whether a sync of another repo can change nothing for this one.
 func (r Report) settled() bool { return r.InSync() && r.Result.Waits == "" }
 
 // Problem returns why the repo is not in sync, nil if it is.
 func (r Report) Problem() error {
 	switch {
 	case r.Err == nil && r.Health.Waiting:
-		return r.Result.Err() // what is on its way is no problem yet
+		return r.Result.Err() // what is progressing is no problem yet
 	case r.Err == nil:
 		return errors.Join(r.Result.Err(), r.Health.Problem())
 	}
@@ -121,11 +122,11 @@ func (r Report) Problem() error {
 // Duration is how long the sync took.
 func (r Report) Duration() time.Duration { return r.Finished.Sub(r.Started) }
 
-// Changed tells whether the sync has written an object, or deleted one.
-func (r Report) Changed() bool { return r.did(apply.Created, apply.Configured, apply.Pruned) }
+// Changed reports whether the sync has written an object, or deleted one.
+func (r Report) Changed() bool { return r.Did(apply.Created, apply.Configured, apply.Pruned) }
 
-// did tells whether the sync had an outcome of one of the actions.
-func (r Report) did(actions ...apply.Action) bool {
+// Did reports whether the sync had an outcome of one of the actions.
+func (r Report) Did(actions ...apply.Action) bool {
 	counts := r.Result.Counts()
 	for _, action := range actions {
 		if counts[action] > 0 {
@@ -135,7 +136,18 @@ func (r Report) did(actions ...apply.Action) bool {
 	return false
 }
 
-// Progress tells how far a sync under way has come.
+// Reason says why an object is as it is after a sync, "" if nothing needs to be said.
+func Reason(o apply.Outcome) string {
+	switch {
+	case o.Err == nil:
+		return o.Reason
+	case o.Reason == "" || o.Reason == o.Err.Error():
+		return o.Err.Error()
+	}
+	return o.Reason + ": " + o.Err.Error()
+}
+
+// Progress is the stage of a sync under way.
 type Progress struct {
 	Repo     string
 	Revision repo.Revision // zero until it is resolved
@@ -143,17 +155,17 @@ type Progress struct {
 	Began    time.Time
 }
 
-// Observer hears of every sync. Its methods are called from the loops'
-// goroutines, concurrently, and should not wait.
+// Observer receives every report. Its methods are called from the loops' goroutines,
+// concurrently, and should not wait.
 type Observer interface {
-	// Begin tells that a stage of a sync begins; Observe will tell what came of it.
+	// Begin reports that a stage of a sync begins.
 	Begin(Progress)
-	// Observe tells of a sync that has ended.
+	// Observe reports a sync that has ended.
 	Observe(Report)
-	// Drift tells of an object that somebody else changed, and what was done.
+	// Drift reports an object that another writer changed, and what was done.
 	Drift(apply.Drift)
-	// Abandon tells of a repo that left the list; its objects stay.
-	Abandon(repo string)
+	// Unlist reports a repo that left the list; its objects stay.
+	Unlist(repo string)
 }
 
 // Observers passes everything on to each.
@@ -180,9 +192,9 @@ func (o Observers) Drift(drift apply.Drift) {
 	}
 }
 
-// Abandon passes the end of a repo on.
-func (o Observers) Abandon(repo string) {
+// Unlist passes the end of a repo on.
+func (o Observers) Unlist(repo string) {
 	for _, observer := range o {
-		observer.Abandon(repo)
+		observer.Unlist(repo)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kubesync/kubesync/test/apiproxy"
+	"github.com/kubesync/kubesync/test/lab/apiproxy"
 )
 
 // errProxyUsage says what can be done with a proxy.

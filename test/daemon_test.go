@@ -18,13 +18,11 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/test/canary"
-	"github.com/kubesync/kubesync/test/process"
+	labdaemon "github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/process"
 )
 
 const (
-	// stopTimeout is the ten seconds in which a daemon has to end when asked, and
-	// some for a busy machine.
-	stopTimeout = 15 * time.Second
 	// runTimeout bounds a run in the foreground.
 	runTimeout = 3 * time.Minute
 	// program is what is tested, found on the script's PATH.
@@ -33,7 +31,7 @@ const (
 
 // daemon is kubesync in the background.
 type daemon struct {
-	*process.Process
+	*labdaemon.Daemon
 	name   string
 	log    string // path of what it wrote to stderr
 	stdout string // path
@@ -143,7 +141,7 @@ func (s *scenario) startDaemon(args []string) error {
 	if before := s.daemons[name]; before != nil {
 		d.seen, d.before = before.seen, before.before // the log goes on
 	}
-	d.Process, err = process.Start(process.Spec{
+	d.Daemon, err = labdaemon.Start(process.Spec{
 		Program: path, Env: s.environ(variables), Dir: s.work, Stdout: d.stdout, Stderr: d.log,
 	})
 	if err != nil {
@@ -183,7 +181,7 @@ func (s *scenario) signalDaemon(verb string, args []string) error {
 	}
 	switch verb {
 	case "stop":
-		return d.stop()
+		return d.stop(s.t.Context())
 	case "kill":
 		d.over = true
 		if err := d.Signal(syscall.SIGKILL); err != nil {
@@ -223,23 +221,9 @@ func (s *scenario) waitForDaemon(args []string) error {
 }
 
 // stop asks a daemon to end and expects it to do so in time and cleanly.
-func (d *daemon) stop() error {
-	if err := d.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
+func (d *daemon) stop(ctx context.Context) error {
 	d.over = true
-	select {
-	case <-d.Done():
-		return expectStatus(d.Err(), 0)
-	case <-time.After(stopTimeout):
-		_ = d.Signal(syscall.SIGQUIT) // its goroutines go to the log
-		select {
-		case <-d.Done():
-		case <-time.After(stopTimeout):
-			d.Kill()
-		}
-		return fmt.Errorf("%s did not end within %s of SIGTERM", d.name, stopTimeout)
-	}
+	return d.Stop(ctx)
 }
 
 // end stops a daemon at the end of a script and reports what is wrong with it.
@@ -252,7 +236,7 @@ func (d *daemon) end(t testing.TB) {
 		d.Kill()
 	default:
 		_ = d.Signal(syscall.SIGCONT)
-		if err := d.stop(); err != nil {
+		if err := d.stop(context.Background()); err != nil {
 			t.Errorf("the daemon %s at the end of the script: %v", d.name, err)
 		}
 	}
@@ -306,7 +290,7 @@ func (s *scenario) runOnce(verb string, args []string, variables ...string) erro
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = s.work, s.environ(variables)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = stopTimeout
+	cmd.WaitDelay = labdaemon.StopTimeout
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -214,7 +214,7 @@
 //		stdout. All answers are searched for secrets.
 //	let [-n NAMESPACE] VARIABLE KIND/NAME PATH
 //		no condition: sets $VARIABLE to the field's value, to compare it later. A
-//		resourceVersion that stays tells that nobody wrote the object.
+//		resourceVersion that stays tells that no one wrote the object.
 //	kubectl ARG… [=~ PATTERN]
 //		it succeeds and its output matches. Sets stdout and stderr. By itself it
 //		is the way to change things: kubectl annotate cm/a x=y.

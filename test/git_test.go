@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // shortHash is how many digits of a hash kubesync prints.

@@ -21,8 +21,8 @@ func TestParseLine(t *testing.T) {
 			line{message: "synced", repo: "site", rev: "abc1234", text: "INFO synced created=2 repo=site revision=abc1234"},
 		},
 		"lists": {
-			`{"level":"warn","objects":["ConfigMap/a \"x\"","b"],"message":"synced in part"}`,
-			line{message: "synced in part", text: "WARN synced in part objects=ConfigMap/a \"x\"\nb"},
+			`{"level":"warn","objects":["ConfigMap/a \"x\"","b"],"message":"sync partial"}`,
+			line{message: "sync partial", text: "WARN sync partial objects=ConfigMap/a \"x\"\nb"},
 		},
 		"no JSON": {"kubesync: REPO: bad", line{text: "kubesync: REPO: bad"}},
 	} {
@@ -117,7 +117,7 @@ func TestSecretsAreFound(t *testing.T) {
 }
 
 // TestConditionsNeedAnAnswer proves that a condition turned around does not hold
-// because nobody answered.
+// because no one answered.
 func TestConditionsNeedAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := wanted{negated: true, look: func(*scenario, []string) (verdict, error) { return verdict{}, errors.New("refused") }}

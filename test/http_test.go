@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/port"
+	"github.com/kubesync/kubesync/test/lab/port"
 )
 
 // httpPatience bounds a request, and how long is listened to an answer that does

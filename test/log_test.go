@@ -182,7 +182,7 @@ func (s *scenario) lastSync(message string, args []string) (verdict, error) {
 		if v.saw == "" {
 			v.saw = "the last sync: " + l.text
 		}
-		if l.message == message && pattern.MatchString(l.text) && (message == "not synced" || s.isCheckedOut(args[0], l.rev)) {
+		if l.message == message && pattern.MatchString(l.text) && (message == "sync failed" || s.isCheckedOut(args[0], l.rev)) {
 			d.before = max(d.before, l.end)
 			return verdict{holds: true, saw: "the sync: " + l.text}, nil
 		}
@@ -196,16 +196,16 @@ func (s *scenario) lastSync(message string, args []string) (verdict, error) {
 	return v, nil
 }
 
-// isSync tells whether a message is about how a sync went.
+// isSync reports whether a message is about how a sync went.
 func isSync(message string) bool {
 	switch message {
-	case "synced", "synced in part", "not synced", "suspended":
+	case "synced", "sync partial", "sync failed", "suspended":
 		return true
 	}
 	return false
 }
 
-// isCheckedOut tells whether rev, of a log line, is what the work tree of a
+// isCheckedOut reports whether rev, of a log line, is what the work tree of a
 // repository has. Repositories that the script did not make have any revision.
 func (s *scenario) isCheckedOut(repo, rev string) bool {
 	r := s.repos[repo]

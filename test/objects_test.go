@@ -130,7 +130,7 @@ func ask[T any](o *objects, kind, namespace string, do func(dynamic.ResourceInte
 	}
 }
 
-// notServed tells whether it is the resource that was not found, not an object.
+// notServed reports whether it is the resource that was not found, not an object.
 func notServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -2,6 +2,6 @@
 
 package test
 
-// race tells whether the tests run under the race detector, and so whether
+// race reports whether the tests run under the race detector, and so whether
 // kubesync is built with it.
 const race = true

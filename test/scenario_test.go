@@ -14,12 +14,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/kubesync/kubesync/test/apiproxy"
-	"github.com/kubesync/kubesync/test/build"
 	"github.com/kubesync/kubesync/test/canary"
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
-	"github.com/kubesync/kubesync/test/port"
+	"github.com/kubesync/kubesync/test/lab/apiproxy"
+	"github.com/kubesync/kubesync/test/lab/build"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
+	"github.com/kubesync/kubesync/test/lab/port"
 )
 
 // TestMain lets more scenarios run at once than there are processors, unless the
@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs control planes")
+	}
 	t.Parallel()
 	programs := buildPrograms(t)
 	var suite canary.Totals

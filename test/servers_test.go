@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // testCluster is a cluster of a scenario.

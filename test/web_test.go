@@ -15,7 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/kubesync/kubesync/test/pki"
+	"github.com/kubesync/kubesync/test/lab/pki"
 )
 
 // webServer serves files.

@@ -69,7 +69,7 @@ type builder struct {
 
 // isolatedBuild builds after it has taken everything from this process that the
 // kustomize library could reach outside the tree with: its loader gets what looks like
-// a URL over HTTP, and else with git, and cannot be told not to.
+// a URL over HTTP, and else with git, and cannot be kept from it.
 func (b *builder) isolatedBuild(dir string) ([]document, error) {
 	http.DefaultTransport = noNetwork{refuse: b.files.refuse}
 	os.Clearenv() // no PATH, so no git
@@ -149,7 +149,7 @@ func (b *builder) documents(result resmap.ResMap, dir string) ([]document, error
 }
 
 // withOrigins asks, in a kustomization's text, for the annotations that say which
-// file an object comes from. It tells whether the text did so itself, and returns
+// file an object comes from. It reports whether the text did so itself, and returns
 // it as it is if it cannot be parsed: kustomize has the better error messages.
 func withOrigins(text []byte) (changed []byte, asked bool) {
 	node, err := yaml.Parse(string(text))

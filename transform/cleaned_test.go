@@ -80,7 +80,7 @@ func TestCleanedAndTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a directory of somebody else": func(t *testing.T, dir, _ string) {
+		"a directory of another writer": func(t *testing.T, dir, _ string) {
 			if err := os.Mkdir(dir, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestCleanedAndTaken(t *testing.T) {
 			}
 			take(t, dir, victim)
 			before := describe(t, base) + describe(t, victim)
-			if name == "a directory of somebody else" && os.Geteuid() != 0 {
+			if name == "a directory of another writer" && os.Geteuid() != 0 {
 				return // of our own user, and free: taken, as what a crash left
 			}
 			runWhere(t, tr, "2")

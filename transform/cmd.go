@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // defaultPath is where programs are looked for if the daemon's environment has no PATH.
@@ -57,7 +57,7 @@ func (e environment) searchPath() string {
 	return defaultPath
 }
 
-// directories returns the variables that tell CMD its directories.
+// directories returns the variables that name for CMD its directories.
 func directories(base string) environment {
 	return environment{
 		"INDIR":  base + "/" + inDir,
@@ -200,7 +200,7 @@ func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
 	return t.workspace, nil
 }
 
-// job says how CMD is started. The notes tell what it may not read although other
+// job says how CMD is started. The notes say what it may not read although other
 // programs may.
 func (t *Transform) job(in Input, exe program, where *workspace, confined bool) (job, []string, error) {
 	env := t.env.with(directories(where.dir)).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})

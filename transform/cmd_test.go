@@ -178,7 +178,7 @@ func TestCommand(t *testing.T) {
 		"too much": {
 			command: "render.sh",
 			repo:    repo{"render.sh": sh("truncate -s 129M $OUTDIR/a.yaml")},
-			err:     "the manifests in it: 129 MiB, and the limit \"manifests\"",
+			err:     "the manifests in it: 129 MiB, the limit \"manifests\"",
 		},
 		"failure": {
 			command: "render.sh a",

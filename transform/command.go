@@ -17,7 +17,7 @@ type command struct {
 	words []*syntax.Word
 }
 
-// ParseCommand tells whether CMD can be run: an error names the part that would
+// ParseCommand reports whether CMD can be run: an error names the part that would
 // need a shell, or the quote that is missing. The empty string is fine, it means
 // that there is no CMD.
 func ParseCommand(text string) error {

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // daemonVariable makes the test binary a small daemon: it holds a daemonJob as JSON.
@@ -30,7 +30,7 @@ type daemonJob struct {
 	Repo    repo
 	WorkDir string
 	Sandbox SandboxMode
-	Limits  string
+	Limits  map[limits.Limit]int64
 	Attack  string
 }
 
@@ -50,9 +50,9 @@ func daemonRun() error {
 	if err := ProtectProcess(); err != nil {
 		return err
 	}
-	most, err := limits.Parse(todo.Limits)
-	if err != nil {
-		return err
+	var most limits.Limits
+	for limit, value := range todo.Limits {
+		most = most.With(limit, value)
 	}
 	tr, err := New(Options{
 		RepoName: "daemon", Command: todo.Command, WorkDir: todo.WorkDir, Sandbox: todo.Sandbox, Limits: most, Timeout: 4 * time.Minute,

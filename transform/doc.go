@@ -46,7 +46,7 @@
 //
 //   - CMD's environment lacks kubesync's own variables, KUBERNETES_*, proxy URLs
 //     with a password in them, and what CMD_ENV_DENY names.
-//   - The daemon makes itself non-dumpable ([ProtectProcess]), so that nobody
+//   - The daemon makes itself non-dumpable ([ProtectProcess]), so that no one
 //     but root reads its environment, memory or open files through /proc.
 //   - Under Landlock CMD reads INDIR and the system's program and library
 //     directories, writes INDIR, OUTDIR and TMPDIR, and nothing else. The list

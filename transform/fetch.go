@@ -11,7 +11,7 @@ import (
 )
 
 // fetcher is implemented by a revision's files where they may have to be fetched to be
-// read. Each file would be a request of its own if nobody said beforehand which are
+// read. Each file would be a request of its own if no one said beforehand which are
 // needed.
 type fetcher interface {
 	// Fetch gets the content of files and links, and the lists of directories.

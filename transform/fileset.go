@@ -24,7 +24,7 @@ type content interface {
 	read() ([]byte, error)
 	// describe returns what knows the size in bytes, and the hash git would know the
 	// content by, in hex; the hash is empty if the source knows none. The size is
-	// asked for last: git cannot tell it of content that is not there yet.
+	// asked for last: git does not know it of content that is not there yet.
 	describe() (sized, string, error)
 }
 
@@ -53,7 +53,7 @@ func newFileSet(files map[string]content) *fileSet {
 	return set
 }
 
-// made tells whether all files are held in memory.
+// made reports whether all files are held in memory.
 func (s *fileSet) made() bool {
 	for _, file := range s.files {
 		if _, ok := file.(madeFile); !ok {
@@ -220,7 +220,7 @@ type hashed interface{ Hash() string }
 // knownByHash returns what describes a file, nil if that has no hash.
 func knownByHash(info fs.FileInfo, err error) fs.FileInfo {
 	if err != nil {
-		return nil // reading it will fail too, and be told of
+		return nil // reading it will fail too, and be reported
 	}
 	if known, ok := info.(hashed); !ok || known.Hash() == "" {
 		return nil

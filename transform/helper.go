@@ -10,7 +10,7 @@ import (
 const self = "/proc/self/exe"
 
 // stage is the hidden first argument with which the binary is started again to
-// be one of the helpers that doc.go tells of.
+// be one of the helpers that doc.go names.
 type stage string
 
 const (

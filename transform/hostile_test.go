@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // attempt is an attack of a hostile CMD and what becomes of it: "worked", "failed", or
@@ -22,7 +24,12 @@ type attempt struct {
 	// kernel is the version of Landlock from which it is contained; what is confined
 	// by an older one is as good as free. 0 stands for the first.
 	kernel int
-	limits string
+	limits map[limits.Limit]int64
+}
+
+// allow is a limit that is lower than by default.
+func allow(limit limits.Limit, most int64) map[limits.Limit]int64 {
+	return map[limits.Limit]int64{limit: most}
 }
 
 // notYet is the version of Landlock for what none can contain.
@@ -96,22 +103,22 @@ func attempts() map[string]attempt {
 		"fork and end for ever": {confined: worked, kernel: 6}, // when it is free nothing can end it
 
 		// Where CMD is free the same limits hold; some show it.
-		"memory":             {confined: `the limit "cmd-memory"`, free: `LIMITS=cmd-memory=`, limits: "cmd-memory=300Mi"},
-		"memory bit by bit":  {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
-		"memory of many":     {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
-		"shared memory":      {confined: `the limit "cmd-memory"`, limits: "cmd-memory=300Mi"},
-		"processes":          {confined: `the limit "cmd-processes"`, limits: "cmd-processes=50"},
-		"threads":            {confined: `the limit "cmd-processes"`, limits: "cmd-processes=50"},
-		"fork bomb":          {confined: `the limit "cmd-processes"`, free: `LIMITS=cmd-processes=`, limits: "cmd-processes=50"},
-		"one large file":     {confined: "file too large", free: "file too large", limits: "cmd-file=64Mi"},
-		"disk":               {confined: `the limit "cmd-disk"`, limits: "cmd-disk=64Mi"},
+		"memory":             {confined: `the limit "cmd-memory"`, free: `LIMITS=cmd-memory=`, limits: allow(limits.CommandMemory, 300<<20)},
+		"memory bit by bit":  {confined: `the limit "cmd-memory"`, limits: allow(limits.CommandMemory, 300<<20)},
+		"memory of many":     {confined: `the limit "cmd-memory"`, limits: allow(limits.CommandMemory, 300<<20)},
+		"shared memory":      {confined: `the limit "cmd-memory"`, limits: allow(limits.CommandMemory, 300<<20)},
+		"processes":          {confined: `the limit "cmd-processes"`, limits: allow(limits.CommandProcesses, 50)},
+		"threads":            {confined: `the limit "cmd-processes"`, limits: allow(limits.CommandProcesses, 50)},
+		"fork bomb":          {confined: `the limit "cmd-processes"`, free: `the limit "cmd-processes"`, limits: allow(limits.CommandProcesses, 50)},
+		"one large file":     {confined: "file too large", free: "file too large", limits: allow(limits.CommandFile, 64<<20)},
+		"disk":               {confined: `the limit "cmd-disk"`, limits: allow(limits.CommandDisk, 64<<20)},
 		"disk of no name":    {confined: failed, free: failed},
-		"sparse files":       {confined: `the limit "cmd-disk"`, free: `LIMITS=cmd-disk=`, limits: "cmd-disk=64Mi"},
-		"many files":         {confined: `the limit "cmd-files"`, free: `LIMITS=cmd-files=`, limits: "cmd-files=500"},
-		"deep directories":   {confined: `the limit "cmd-depth"`, free: `LIMITS=cmd-depth=`},
+		"sparse files":       {confined: `the limit "cmd-disk"`, free: `LIMITS=cmd-disk=`, limits: allow(limits.CommandDisk, 64<<20)},
+		"many files":         {confined: `the limit "cmd-files"`, free: `the limit "cmd-files"`, limits: allow(limits.CommandFiles, 500)},
+		"deep directories":   {confined: `the limit "cmd-depth"`, free: `the limit "cmd-depth"`},
 		"deep in INDIR":      {confined: `the limit "cmd-depth"`},
-		"much output":        {confined: `the limit "cmd-output"`, free: `LIMITS=cmd-output=`, limits: "cmd-output=1Mi"},
-		"one endless line":   {confined: `the limit "cmd-output"`, limits: "cmd-output=1Mi"},
+		"much output":        {confined: `the limit "cmd-output"`, free: `the limit "cmd-output"`, limits: allow(limits.CommandOutput, 1<<20)},
+		"one endless line":   {confined: `the limit "cmd-output"`, limits: allow(limits.CommandOutput, 1<<20)},
 		"control characters": {confined: "a\uFFFD[2Jb\uFFFDc\uFFFDd\uFFFDe\uFFFDf\n", free: "a\uFFFD[2Jb"},
 
 		"an ordinary program": {confined: worked, free: worked},
@@ -119,12 +126,15 @@ func attempts() map[string]attempt {
 }
 
 // precious is what lies outside of CMD's directories.
-const precious = "precious, and nobody's business"
+const precious = "precious, and no one's business"
 
 // Every attack of a hostile CMD ends as it is said to. Afterwards nothing outside of its
 // directories is changed, nothing that it started runs, and nothing of it remains.
 func TestHostileCommand(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for name, attempt := range attempts() {
 		for _, mode := range []SandboxMode{SandboxRequire, SandboxOff} {
 			if attempt.free == "" && (mode == SandboxOff || landlockABI() < attempt.kernel) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // ignoreFile, at the root of a repository, names what is no manifest.
@@ -56,7 +56,7 @@ func parseIgnore(text string) ignorer {
 	return ignorer{matcher: gitignore.NewMatcher(patterns)}
 }
 
-// ignores tells whether a path of the repository is ignored, by itself or because
+// ignores reports whether a path of the repository is ignored, by itself or because
 // a directory above it is.
 func (i ignorer) ignores(name string, isDir bool) bool {
 	if i.matcher == nil || name == "." {

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // maxQuestions bounds the bytes of the helper's questions.
 const maxQuestions = 64 << 20
 
 // What the helper that builds a kustomization says to the daemon: it asks about a
-// path of the tree, or, in the end, tells the result.
+// path of the tree, or, in the end, reports the result.
 type (
 	// order is what the daemon says first.
 	order struct {
@@ -123,7 +123,7 @@ func join(documents []document) map[string]content {
 }
 
 // serve gives the helper its order and answers its questions about the tree until it
-// tells the result.
+// reports the result.
 func serve(in io.Reader, to io.Writer, from tree, todo order) (built, error) {
 	// The helper holds to what it may return; one that a kustomization has got into its
 	// power would not.
@@ -180,7 +180,7 @@ func (t tree) readSource(resolved string) ([]byte, error) {
 	return data, err
 }
 
-// cannotExist tells whether an error says that there is no such file, also because the
+// cannotExist reports whether an error says that there is no such file, also because the
 // path is impossible: kustomize tries whole documents as paths.
 func cannotExist(err error) bool {
 	for _, reason := range []error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL} {

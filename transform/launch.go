@@ -16,7 +16,7 @@ import (
 )
 
 // launch becomes the program of the job it reads, confined if the job says so. It
-// comes back only if that failed, and has then told its parent why.
+// comes back only if that failed, and has then reported to its parent why.
 func launch(in, out *os.File) int {
 	var todo job
 	if err := gob.NewDecoder(in).Decode(&todo); err != nil {

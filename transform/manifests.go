@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // finder looks for the manifests in a directory of a tree.
@@ -108,7 +108,7 @@ func (f *finder) add(ctx context.Context, child directory, mode fs.FileMode, fil
 	return nil
 }
 
-// reads tells whether an entry would be read: what is no manifest may have any name.
+// reads reports whether an entry would be read: what is no manifest may have any name.
 func (f *finder) reads(child directory, mode fs.FileMode) bool {
 	if mode.IsDir() {
 		return f.recursive && !f.ignore.ignores(child.name, true)
@@ -144,7 +144,7 @@ func (f *finder) follow(ctx context.Context, link directory) (directory, fs.File
 	return directory{link.name, resolved}, info.Mode().Type(), knownByHash(info, nil), err
 }
 
-// follows tells whether it is of interest where a symbolic link leads.
+// follows reports whether it is of interest where a symbolic link leads.
 func (f *finder) follows(link directory) bool {
 	return (isManifest(link.name) || f.recursive) && !f.ignore.ignores(link.name, false)
 }
@@ -166,7 +166,7 @@ func (f *finder) advice() string {
 	return fmt.Sprintf(" (if it is not meant to be applied, name it in %s)", ignoreFile)
 }
 
-// isManifest tells by its name whether a file is a manifest.
+// isManifest reports by its name whether a file is a manifest.
 func isManifest(name string) bool {
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":

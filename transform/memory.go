@@ -44,7 +44,7 @@ func memoryInUse() uint64 {
 	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
 }
 
-// ranOutOfMemory tells whether a helper failed because it had no more memory.
+// ranOutOfMemory reports whether a helper failed because it had no more memory.
 func ranOutOfMemory(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() == outOfMemory

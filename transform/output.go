@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/repo/printable"
+	"github.com/kubesync/kubesync/internal/printable"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 type output struct {
 	log zerolog.Logger
 	// full is called when more is printed than there is room for, in bytes; nil if
-	// nobody minds. What comes then is dropped.
+	// no one minds. What comes then is dropped.
 	full func()
 
 	mu   sync.Mutex
@@ -51,7 +51,7 @@ func (o *output) add(stream, line string) {
 	o.tail = append(o.tail, line)
 }
 
-// fits tells whether there is room for so many bytes more, and takes it.
+// fits reports whether there is room for so many bytes more, and takes it.
 func (o *output) fits(bytes int) bool {
 	if o.full == nil {
 		return true

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // patience is how long a helper may take to kill what it has started and to end,
@@ -137,7 +137,7 @@ func startHelper[T any](ctx context.Context, what stage, stdout, stderr io.Write
 	_ = in.Close() // who still has something to say does not wait until it is heard
 	err = cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the helper is done; somebody else still holds its output
+		err = nil // the helper is done; another writer still holds its output
 	}
 	if err != nil {
 		return result, fmt.Errorf("helper process: %w", err)

@@ -95,10 +95,10 @@ func sources(pairs types.KvPairSources) []string {
 // remote recognises, after kustomize, URLs, git@host:path and github.com/….
 var remote = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+[:/]|(www\.)?github\.com[:/])`)
 
-// isRemote tells by its form whether a reference leads out of the repository.
+// isRemote reports by its form whether a reference leads out of the repository.
 func isRemote(name string) bool { return remote.MatchString(name) }
 
-// isDocument tells whether a document stands where a path could: some fields take both.
+// isDocument reports whether a document stands where a path could: some fields take both.
 func isDocument(name string) bool {
 	return strings.Contains(name, "\n") || strings.HasPrefix(name, "{")
 }

@@ -15,7 +15,7 @@ import (
 const removeBatch = 1000
 
 // removeAll removes a directory and what is in it, also below directories that
-// their owner made read-only, as some programs' caches are. Nobody but us works in
+// their owner made read-only, as some programs' caches are. No one but us works in
 // it when it is called.
 //
 // A program can nest directories deeper than a path or the open files of a process

@@ -149,14 +149,14 @@ func commandReach(program, searchPath string, protected []string, where *workspa
 	return r, withheld
 }
 
-// holds tells whether dir is one of the places or above one of them.
+// holds reports whether dir is one of the places or above one of them.
 func holds(dir string, places []string) bool {
 	return slices.ContainsFunc(resolvePaths([]string{dir}), func(dir string) bool {
 		return dir == "/" || slices.ContainsFunc(places, func(place string) bool { return below(place, dir) })
 	})
 }
 
-// inside tells whether dir is one of the places or below one of them.
+// inside reports whether dir is one of the places or below one of them.
 func inside(dir string, places []string) bool {
 	return slices.ContainsFunc(resolvePaths([]string{dir}), func(dir string) bool {
 		return slices.ContainsFunc(places, func(place string) bool { return below(dir, place) })
@@ -183,7 +183,7 @@ func resolvePaths(paths []string) []string {
 	return all
 }
 
-// readable tells whether a path is inside what may be read, as far as its text tells.
+// readable reports whether a path is inside what may be read, as far as its text says.
 func (r reach) readable(name string) bool {
 	clean := filepath.Clean(name)
 	return slices.ContainsFunc(slices.Concat(r.Read, r.Write), func(dir string) bool {

@@ -113,7 +113,7 @@ func callFilter() ([]bpf.RawInstruction, error) {
 			bpf.Jump{Skip: uint32(len(body))})
 		program = append(program, body...)
 	}
-	assembled, err := bpf.Assemble(append(program, refuse)) // of an architecture that nobody knows
+	assembled, err := bpf.Assemble(append(program, refuse)) // of an architecture that no one knows
 	if err != nil {
 		return nil, fmt.Errorf("assemble the filter of system calls: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // job is what the helpers need to know to start a program.
@@ -41,11 +41,11 @@ type ending struct {
 // excess is what a program used too much of.
 type excess struct {
 	Limit limits.Limit
-	Met   int64  // 0 if nobody knows
+	Met   int64  // 0 if no one knows
 	Why   string // in place of these, where no limit of kubesync's was met
 }
 
-// supervise starts the program of the job it reads, tells how it ended, and ends when
+// supervise starts the program of the job it reads, reports how it ended, and ends when
 // none of its descendants is left. As soon as its parent closes the connection, or
 // dies, it kills them all; also when they use more than they may.
 func supervise(in, out *os.File) int {
@@ -167,7 +167,7 @@ func await(pid int, kill *killer, watch *watch, children <-chan os.Signal, gone 
 	}
 }
 
-// reap waits for all children that have ended, and tells how the one did.
+// reap waits for all children that have ended, and reports how the one did.
 func reap(pid int) (ending, bool) {
 	for {
 		var status unix.WaitStatus

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // Options is what is configured for one repository. The zero value of each field is its
@@ -18,10 +18,10 @@ import (
 type Options struct {
 	// RepoName is the repository's name, unique in the daemon; CMD sees it as REPO_NAME.
 	RepoName string
-	// Command is CMD; empty for none. ParseCommand tells whether it is one.
+	// Command is CMD; empty for none. ParseCommand reports whether it is one.
 	Command string
 	// YMLDir is the directory or file in the repository that holds the manifests,
-	// relative to its root; empty for none. ParseDir tells whether it is one.
+	// relative to its root; empty for none. ParseDir reports whether it is one.
 	YMLDir string
 	// Recursive takes manifests from directories at any depth, not of one level.
 	Recursive bool
@@ -122,9 +122,9 @@ type Transform struct {
 	// used again.
 	last         *Result
 	lastRevision string
-	// told holds the notes that were returned for toldRevision.
-	told         []string
-	toldRevision string
+	// noted holds the notes that were returned for notedRevision.
+	noted         []string
+	notedRevision string
 }
 
 // New checks the options. Nothing is written to disk until CMD runs.
@@ -204,11 +204,11 @@ func (t *Transform) keep(revision string, result Result) {
 
 // untold returns the notes that were not yet returned for this revision.
 func (t *Transform) untold(revision string, notes []string) []string {
-	if t.toldRevision != revision {
-		t.toldRevision, t.told = revision, nil
+	if t.notedRevision != revision {
+		t.notedRevision, t.noted = revision, nil
 	}
-	fresh := slices.DeleteFunc(notes, func(note string) bool { return slices.Contains(t.told, note) })
-	t.told = append(t.told, fresh...)
+	fresh := slices.DeleteFunc(notes, func(note string) bool { return slices.Contains(t.noted, note) })
+	t.noted = append(t.noted, fresh...)
 	return fresh
 }
 

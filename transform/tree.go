@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // maxLinks is how many symbolic links one path may lead through; Linux stops at
@@ -21,7 +21,7 @@ type tree struct {
 	fsys fs.FS
 	// what the tree is called in messages, for example "the repository".
 	what string
-	// within tells whether a resolved name may be used; nil means all may.
+	// within reports whether a resolved name may be used; nil means all may.
 	within func(name string) bool
 	// limits bound what is read of it.
 	limits limits.Limits
@@ -132,7 +132,7 @@ func (t tree) readFile(resolved string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Opening a named pipe would wait for somebody to write to it.
+	// Opening a named pipe would wait for a user to write to it.
 	if !info.Mode().IsRegular() {
 		return nil, notRegular(resolved, info.Mode())
 	}
@@ -149,7 +149,7 @@ func notRegular(name string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is neither a file nor a directory (%s)", name, mode.Type())
 }
 
-// isLinkError tells a link that leads nowhere good from other failures.
+// isLinkError reports a link that leads nowhere good from other failures.
 func isLinkError(err error) bool {
 	var link *linkError
 	return errors.As(err, &link)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 const (
@@ -105,7 +105,7 @@ func (w *watch) files() {
 	}
 }
 
-// full tells whether the file system is about to be full, whoever fills it: also files
+// full reports whether the file system is about to be full, whoever fills it: also files
 // that have no name any more do.
 func (w *watch) full() *excess {
 	var is unix.Statfs_t
@@ -141,7 +141,7 @@ func (u *usage) add(dir string, depth int64) {
 		return
 	}
 	// CMD may put something else in a directory's place meanwhile: a pipe would not open
-	// until somebody writes to it, and a link leads elsewhere.
+	// until a user writes to it, and a link leads elsewhere.
 	open, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		u.found = &excess{Limit: limits.CommandDepth}
@@ -252,10 +252,10 @@ func look(pid int) process {
 
 // proportional returns the memory of a process, in bytes, with its part of what it
 // shares. Of a process that does not let itself be looked at, or where the kernel does
-// not tell, it is all.
+// not say, it is all.
 func (p process) proportional() int64 {
 	fields := readFields(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-	if anonymous, told := fields["Pss_Anon"]; told {
+	if anonymous, known := fields["Pss_Anon"]; known {
 		return (anonymous + fields["Pss_Shmem"]) << 10
 	}
 	return p.resident

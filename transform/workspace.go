@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // The directories of a workspace. The names show in the paths of CMD's manifests.
@@ -108,7 +108,7 @@ func fileName(repo string) string {
 	return safe[:min(len(safe), 100)]
 }
 
-// errTaken means that a directory is somebody else's.
+// errTaken means that a directory is another owner's.
 var errTaken = errors.New("in use")
 
 // lockDirectory makes dir, if it is not there, and takes its lock. In a directory that
@@ -149,7 +149,7 @@ func lockDirectory(dir string) (*os.File, error) {
 	return nil, errors.Join(errTaken, err, lock.Close())
 }
 
-// isOwnDirectory tells a directory of our own user from a symbolic link and what others
+// isOwnDirectory distinguishes a directory of our own user from a symbolic link and what others
 // have made.
 func isOwnDirectory(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
@@ -255,13 +255,13 @@ func (w *workspace) tree(bounds limits.Limits) (tree, *os.Root, error) {
 	}, root, nil
 }
 
-// below tells whether name is dir or inside it.
+// below reports whether name is dir or inside it.
 func below(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, dir+"/")
 }
 
 // close removes the workspace and gives up its lock. The lock's file goes last: as soon as
-// it is gone the directory may be somebody else's, who then keeps it. What is in the place
+// it is gone the directory may be another owner's, who then keeps it. What is in the place
 // of a workspace that was lost stays as it is.
 func (w *workspace) close() error {
 	err := w.check()

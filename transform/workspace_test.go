@@ -46,7 +46,7 @@ func TestWorkspaceReplacesWhatACrashLeft(t *testing.T) {
 func TestWorkspaceIsNotShared(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	// Somebody has put something else there.
+	// A user has put something else there.
 	if err := os.WriteFile(filepath.Join(base, "kubesync-a"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestWorkspaceChanges(t *testing.T) {
 				}
 				mark := filepath.Join(w.dir, "mark")
 				if file, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-					t.Errorf("%s is somebody else's too: %v", w.dir, err)
+					t.Errorf("%s is another owner's too: %v", w.dir, err)
 				} else if err := errors.Join(file.Close(), os.Remove(mark)); err != nil {
 					t.Error(err)
 				}
@@ -187,6 +187,9 @@ func TestParseStat(t *testing.T) {
 // like what the removal itself makes, are removed all the same.
 func TestRemoveAll(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	dir := filepath.Join(t.TempDir(), "d")
 	for _, sub := range []string{"a/b/c", "removed-1/x/y", "z/removed-2"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

@@ -27,5 +27,5 @@
 // why this package walks objects itself. kube-openapi, which the API server has for the
 // values in custom resources, follows no references and takes unknown fields and
 // repeated items for granted; linked in, it costs a daemon that has a cluster half a
-// megabyte of memory before it begins. No text tells a value: it may be a password.
+// megabyte of memory before it begins. No text shows a value: it may be a password.
 package openapi

@@ -17,7 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubesync/kubesync/test/cluster"
+	"github.com/kubesync/kubesync/test/lab/cluster"
 )
 
 // gadgets defines a kind with one of everything that a schema can say.
@@ -72,7 +72,7 @@ type attempt struct {
 	manifest string
 	want     []string
 	// alone says that the API server accepts it, at least where nothing is stored,
-	// although nobody can have meant it.
+	// although no one can have meant it.
 	alone bool
 }
 

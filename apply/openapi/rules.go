@@ -33,7 +33,7 @@ func (w *walk) rules(s *spec.Schema, value any, at Path) {
 	w.junctors(s, value, at)
 }
 
-// allowed tells whether a value is one of a list; an empty list allows all.
+// allowed reports whether a value is one of a list; an empty list allows all.
 func allowed(values []any, value any) bool {
 	text := encoded(value)
 	return len(values) == 0 || slices.ContainsFunc(values, func(one any) bool { return encoded(one) == text })

@@ -49,7 +49,7 @@ func line(start string) string {
 }
 
 // GroupVersions returns the versions of an API group of Kubernetes that have a kind,
-// or any if that is empty; none if the group is somebody else's.
+// or any if that is empty; none if the group is another owner's.
 func GroupVersions(group, kind string) []string {
 	versions := map[string]bool{}
 	for known := range kinds() {

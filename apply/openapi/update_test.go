@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 
-	"github.com/kubesync/kubesync/test/cluster"
 	"github.com/kubesync/kubesync/test/golden"
+	"github.com/kubesync/kubesync/test/lab/cluster"
 )
 
 // The schemas are those that the API server of the pinned Kubernetes version

@@ -69,7 +69,7 @@ func (w *walk) value(s *spec.Schema, value any, at Path) {
 	}
 }
 
-// typed tells whether a value is of the type that a schema wants, and which that is.
+// typed reports whether a value is of the type that a schema wants, and which that is.
 func typed(s *spec.Schema, value any) (want string, fits bool) {
 	if len(s.Type) != 1 {
 		return "", true
@@ -95,7 +95,7 @@ func typed(s *spec.Schema, value any) (want string, fits bool) {
 	return "", true
 }
 
-// exactly is Describe, and tells the numbers that are no integers from others.
+// exactly is Describe, and distinguishes numbers that are no integers.
 func exactly(want string, value any) string {
 	number, isFloat := value.(float64)
 	switch {
@@ -107,7 +107,7 @@ func exactly(want string, value any) string {
 	return "a fraction"
 }
 
-// isInteger tells whether a value is a whole number.
+// isInteger reports whether a value is a whole number.
 func isInteger(value any) bool {
 	if number, isFloat := value.(float64); isFloat {
 		return number == math.Trunc(number) && math.Abs(number) < math.MaxInt64
@@ -125,7 +125,7 @@ func (w *walk) number(s *spec.Schema, value any, at Path) {
 	w.rules(s, value, at)
 }
 
-// isQuantity tells the definition of amounts such as 100m, which alone is either a
+// isQuantity finds the definition of amounts such as 100m, which alone is either a
 // number or a string.
 func isQuantity(s *spec.Schema) bool {
 	return len(s.Type) == 0 && len(s.OneOf) == 2 && len(s.OneOf[1].Type) == 1 && s.OneOf[1].Type[0] == "number"
@@ -207,7 +207,7 @@ func same(keys []string) string {
 	return "has the same " + strings.Join(keys, " and ")
 }
 
-// listKeys returns the fields by which the items of a list are told apart.
+// listKeys returns the fields by which the items of a list are distinguished.
 func listKeys(s *spec.Schema) (keys []string) {
 	if s.Extensions["x-kubernetes-list-type"] != "map" {
 		return nil
@@ -221,7 +221,7 @@ func listKeys(s *spec.Schema) (keys []string) {
 	return keys
 }
 
-// keyOf returns what an item is told apart by: in a set, all of it; "" if it lacks
+// keyOf returns what an item is distinguished by: in a set, all of it; "" if it lacks
 // the fields for it.
 func keyOf(item *spec.Schema, keys []string, value any) string {
 	parts := []any{value}

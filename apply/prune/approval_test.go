@@ -192,7 +192,7 @@ func TestHold(t *testing.T) {
 		"nothing":  {prune.Hold{Declared: 1}, nil},
 		"empty":    {prune.Hold{}, []string{"the revision declares no objects at all"}},
 		"failed":   {prune.Hold{Declared: 1, Failed: 1}, []string{"1 object could not be applied (pruning goes on by itself when that is resolved)"}},
-		"parked":   {prune.Hold{Declared: 2, Waiting: 2}, []string{"2 objects parked (pruning goes on by itself when that is resolved)"}},
+		"pending":  {prune.Hold{Declared: 2, Waiting: 2}, []string{"2 objects pending (pruning goes on by itself when that is resolved)"}},
 		"unseen":   {prune.Hold{Declared: 1, Unseen: []string{"Widget.example.com"}}, []string{"what is left of Widget.example.com is not known (pruning goes on by itself when that is resolved)"}},
 		"the rest": {prune.Hold{Declared: 1, Limit: "too many", Changes: []string{"CMD changed"}}, []string{"too many", "CMD changed"}},
 	} {

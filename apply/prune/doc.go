@@ -21,7 +21,7 @@
 //   - A trailer in a commit's message counts for the step for which it was written:
 //     [Step.Void] says why it does not. The revision applied last has to be an ancestor
 //     of that commit. A rollback, a force-push, another mode, a tag that moves or a parent
-//     that somebody deleted make another step of it. It counts once.
+//     that a user deleted make another step of it. It counts once.
 //   - An annotation names the revision and what goes: their number, a hash of them, or
 //     single objects: [Approval].
 //

@@ -29,7 +29,7 @@ func (h Hold) Reasons() []string {
 		reasons = append(reasons, CountObjects(h.Failed)+" could not be applied"+resolved)
 	}
 	if h.Waiting > 0 {
-		reasons = append(reasons, CountObjects(h.Waiting)+" parked"+resolved)
+		reasons = append(reasons, CountObjects(h.Waiting)+" pending"+resolved)
 	}
 	for _, kind := range h.Unseen {
 		// What cannot be counted must not make a prune small enough for its limit.
@@ -46,7 +46,7 @@ func (h Hold) Reasons() []string {
 
 // Rendering is what decides over a set's manifests besides the revision: each setting by
 // its name, with a text that differs if the setting does. It is recorded in the parent,
-// hence no text may tell a secret: command words are hashed.
+// hence no text may reveal a secret: command words are hashed.
 type Rendering map[string]string
 
 // Changes says in what a rendering differs from the one that was recorded, in order;

@@ -15,7 +15,7 @@ const (
 	// Foreign is not the set's, whatever its label says: it is left alone.
 	Foreign Verdict = iota
 	// Copied looks like the set's own, and the set has no record of having written it: a
-	// backup tool restored it, somebody copied it, or the record of it was lost.
+	// backup tool restored it, a user copied it, or the record of it was lost.
 	Copied
 	// Own may be deleted, as far as ownership goes.
 	Own

@@ -12,7 +12,7 @@ import (
 
 // keySize is how many bytes stand for a UID: the first four groups of an RFC 9562 UUID, 74
 // of whose bits API servers choose at random. No one can have one made to match, and they
-// tell 40,000 objects apart.
+// distinguish 40,000 objects.
 const keySize = 10
 
 // uuidSize is how long a UUID is as text.

@@ -9,22 +9,6 @@ import (
 // maxUsed is how many revisions whose trailers were used are remembered.
 const maxUsed = 100
 
-// HasTrailer looks for "Kubesync-Prune: approved" in the last paragraph of a commit
-// message, where git keeps trailers.
-func HasTrailer(message string) bool {
-	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
-	if len(paragraphs) < 2 {
-		return false // a lone subject line has no trailers
-	}
-	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
-		key, value, found := strings.Cut(line, ":")
-		if found && strings.EqualFold(strings.TrimSpace(key), "Kubesync-Prune") && strings.EqualFold(strings.TrimSpace(value), "approved") {
-			return true
-		}
-	}
-	return false
-}
-
 // Step is the way from what was applied last to a revision whose commit carries the
 // trailer. What was applied before is what the set's parent recorded.
 type Step struct {

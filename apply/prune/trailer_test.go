@@ -3,56 +3,10 @@ package prune_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/kubesync/kubesync/apply/prune"
 )
-
-func TestHasTrailer(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		message string
-		want    bool
-	}{
-		"last paragraph":    {"Drop the old shop\n\nWhy.\n\nKubesync-Prune: approved\n", true},
-		"among others":      {"Drop\n\nSigned-off-by: A <a@example>\nkubesync-prune: Approved\n", true},
-		"windows lines":     {"Drop\r\n\r\nKubesync-Prune: approved\r\n", true},
-		"subject only":      {"Kubesync-Prune: approved", false},
-		"not the last":      {"Drop\n\nKubesync-Prune: approved\n\nOn second thought, no.\n", false},
-		"another value":     {"Drop\n\nKubesync-Prune: later\n", false},
-		"quoted in a text":  {"Drop\n\nWithout \"Kubesync-Prune: approved\" nothing goes.\n", false},
-		"empty":             {"", false},
-		"longer key":        {"Drop\n\nNo-Kubesync-Prune: approved\n", false},
-		"several approvals": {"Drop\n\nKubesync-Prune: no\nKubesync-Prune: approved\n", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := prune.HasTrailer(test.message); got != test.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}
-
-// FuzzTrailer reads whatever may be a commit message. One without the words approves
-// nothing.
-func FuzzTrailer(f *testing.F) {
-	for _, seed := range []string{"a\n\nKubesync-Prune: approved\n", "Kubesync-Prune: approved", "a\n\nb\n\nkubesync-prune : Approved \r\n", "a\n\nKubesync-Prune: approved\n\nb", "\n\n\n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, message string) {
-		if !prune.HasTrailer(message) {
-			return
-		}
-		if folded := strings.ToLower(message); !strings.Contains(folded, "kubesync-prune") || !strings.Contains(folded, "approved") {
-			t.Errorf("approved by %q", message)
-		}
-		if prune.HasTrailer(message + "\n\nmore") {
-			t.Errorf("approved by what is not at the end: %q", message)
-		}
-	})
-}
 
 func TestStep(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,7 @@
 //	go -C scripts/licences run . -check   fails if it is not up to date
 //
 // A licence is what the file in the module says, as pkg.go.dev recognises it, not what
-// a registry claims. A module whose files are not recognised is an error: somebody has
+// a registry claims. A module whose files are not recognised is an error: a user has
 // to look.
 package main
 

@@ -2,17 +2,23 @@ package config
 
 import (
 	"cmp"
-	"crypto/x509"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/prune"
+	"github.com/kubesync/kubesync/internal/limits"
 	"github.com/kubesync/kubesync/repo"
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/sync/config/curl"
+	"github.com/kubesync/kubesync/sync/config/redact"
+	"github.com/kubesync/kubesync/sync/status/notify"
+	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -29,20 +35,20 @@ type Config struct {
 	Limits   limits.Limits
 	Git      Git
 
-	// CommandOnRevision tells that a command runs for new revisions only, and not
-	// at every interval.
+	// CommandOnRevision says that a command runs for new revisions only, and not at every
+	// interval.
 	CommandOnRevision bool
 	Sandbox           transform.SandboxMode
 	CommandEnvDeny    []string // names kept from commands besides OwnVariables
 
 	DryRun bool
-	// DryRunDiff tells that the exit status of a dry run is to tell whether something
-	// would change.
+	// DryRunDiff says that the exit status of a dry run reports whether something would
+	// change.
 	DryRunDiff bool
 	Once       bool
 
 	Kubernetes       Kubernetes
-	PruneLimit       apply.PruneLimit
+	PruneLimit       prune.Limit
 	Drift            apply.DriftPolicy
 	Resync           time.Duration // 0 for never
 	Wait             time.Duration // for health; 0 for not waiting
@@ -54,21 +60,21 @@ type Config struct {
 	OwnNamespace string // where parents and Leases are kept
 	InPod        bool
 
-	Listen        Listen
-	ListenTLS     KeyPair    // of Listen; the zero value: no TLS
-	ListenToken   SecretFile // wanted on Listen for the page and the API
-	ProbeListen   Listen
+	Listen        server.Listen
+	ListenTLS     server.KeyPair // of Listen; the zero value: no TLS
+	ListenToken   SecretFile     // required on Listen for the page and the API
+	ProbeListen   server.Listen
 	WebhookSecret SecretFile // none: no push webhook
 	Debug         bool       // profiles are served
 
-	NotifyURLs   []NotifyURL
+	NotifyURLs   []notify.Address
 	CommitStatus bool
 
 	LogLevel  zerolog.Level
 	LogFormat LogFormat
 
-	Redactor *Redactor // knows every secret above, and those of files once they are read
-	Warnings []string  // for the log, at start
+	Redactor *redact.Redactor // knows every secret above, and those of files once they are read
+	Warnings []string         // for the log, at start
 
 	secretFiles *secretFiles // see SecretFiles
 }
@@ -91,7 +97,6 @@ func Load() (Config, error) {
 		pod:      findPod(env.PodNamespace, serviceAccountNamespace),
 		listFile: defaultListFile,
 		set:      environ(os.Environ()),
-		proxies:  findProxies(),
 	})
 }
 
@@ -103,7 +108,6 @@ type host struct {
 	pod      pod
 	listFile string
 	set      map[string]string // all variables, also those that kubesync has no use for
-	proxies  map[string]string // the proxy variables that are set
 }
 
 // builder holds what the parts of a configuration share while it is built.
@@ -111,13 +115,13 @@ type builder struct {
 	*mistakes
 	env      environment
 	host     host
-	redactor *Redactor
+	redactor *redact.Redactor
 	to       Config
 }
 
 // build makes domain values of the variables.
 func build(env environment, host host) (Config, error) {
-	redactor := NewRedactor()
+	redactor := redact.New()
 	b := &builder{mistakes: &mistakes{}, env: env, host: host, redactor: redactor, to: Config{Redactor: redactor, secretFiles: &secretFiles{}}}
 	b.to.DryRun, b.to.DryRunDiff = parseDryRun(b.env.DryRun)
 	b.to.Limits = parse(b.mistakes, "LIMITS", b.env.Limits, limits.Parse)
@@ -129,7 +133,7 @@ func build(env environment, host host) (Config, error) {
 	b.kubernetes()
 	b.writes()
 	b.serving()
-	b.telling()
+	b.notifying()
 	b.logging()
 	b.inherited()
 	b.proxies()
@@ -156,14 +160,14 @@ func (b *builder) credentials() Credentials {
 	switch {
 	case fixed != "" && file != "":
 		b.redactor.Add(fixed)
-		b.add("REPOCREDS", "REPOCREDS_FILE is set, too: set one of them")
+		b.add("REPOCREDS", "REPOCREDS_FILE is set as well: set one of them")
 	case fixed != "":
 		credentials, err := parseCredentials(fixed)
 		if err != nil {
 			b.add("REPOCREDS", "%v", err)
 			return Credentials{}
 		}
-		b.redactor.Add(basicSecrets(credentials.User, credentials.Password)...)
+		b.redactor.Add(redact.Basic(credentials.User, credentials.Password)...)
 		return Credentials{fixed: credentials}
 	case file != "":
 		credentials := Credentials{file: file, redactor: b.redactor}
@@ -178,8 +182,8 @@ func (b *builder) credentials() Credentials {
 
 // repos reads REPO and the variables that hold for its repos.
 func (b *builder) repos(defaults Repo) {
-	b.redactor.Add(urlSecrets(b.env.Repo)...)
-	defaults.Tier = parse(b.mistakes, "TIER", b.env.Tier, apply.ParseTier)
+	b.redactor.Add(redact.URLs(b.env.Repo)...)
+	defaults.Tier = parse(b.mistakes, "TIER", b.env.Tier, manifest.ParseTier)
 	directory, rooted := insideRepo(b.env.YmlDir)
 	defaults.YMLDir = parse(b.mistakes, "YMLDIR", directory, transform.ParseDir)
 	if rooted && defaults.YMLDir != "" {
@@ -205,22 +209,21 @@ func (b *builder) repos(defaults Repo) {
 			b.add("REPO", "%v", err)
 		}
 		if other, taken := names[entry.Name]; taken {
-			b.add("REPO", "%s and %s are both called %q: list the repos in CONFIG, where each can be given a name", other, url, entry.Name)
+			b.add("REPO", "%s and %s both have the name %q: list the repos in CONFIG, where each can have a name", other, url, entry.Name)
 			continue
 		}
 		names[entry.Name] = url
 		b.to.Repos = append(b.to.Repos, entry)
 	}
 	if b.env.Repo != "" && len(urls) == 0 {
-		b.add("REPO", "there is no URL in it")
+		b.add("REPO", "no URL")
 	}
 	b.checkName(len(urls))
 }
 
-// nameOf returns what one of so many repos in REPO is called. A dry run of the files of a
-// clone is a preview of what comes of them once they are pushed: it is about the set of
-// the repo that the clone came from, whatever the clone's directory is called. Whoever
-// writes gets no other set than the one that the URL names.
+// nameOf returns the name of one of so many repos in REPO. A dry run of a work tree shows
+// what its files will do once they are pushed: its repo has the name of the remote that it
+// was cloned from. A process that writes uses the name of the URL alone.
 func (b *builder) nameOf(url repo.URL, version repo.Version, repos int) string {
 	if b.env.Name != "" && repos == 1 {
 		return b.env.Name
@@ -228,7 +231,7 @@ func (b *builder) nameOf(url repo.URL, version repo.Version, repos int) string {
 	if b.to.DryRun && version.IsWorktree() {
 		origin, err := url.OriginName()
 		if err != nil {
-			b.warn("REPO: %s is called after its directory, since where it was cloned from cannot be read (NAME gives it another name): %v", url, err)
+			b.warn("REPO: %s is named after its directory, cannot read its remote (set NAME to name it): %v", url, err)
 		}
 		if name := validName(origin); name != "" {
 			return name
@@ -242,9 +245,9 @@ func (b *builder) checkName(repos int) {
 	switch {
 	case b.env.Name == "":
 	case repos == 0:
-		b.warn("NAME: ignored, as it is for the repo in REPO, and REPO holds none")
+		b.warn("NAME: ignored, REPO holds no repo")
 	case repos > 1:
-		b.add("NAME", "it names one repo, and REPO holds %d: list them in CONFIG, where each can be given a name", repos)
+		b.add("NAME", "it names one repo, but REPO holds %d: list them in CONFIG, where each can have a name", repos)
 	default:
 		parse(b.mistakes, "NAME", b.env.Name, parseRepoName)
 	}
@@ -258,15 +261,15 @@ func (b *builder) list(defaults Repo) {
 		source = b.host.listFile
 	}
 	if source == "" && b.env.Repo == "" {
-		b.add("REPO", "neither REPO nor CONFIG is set, and there is no %s: set REPO to the URL of a git repo, or CONFIG to where a list of repos is", b.host.listFile)
+		b.add("REPO", "neither REPO nor CONFIG is set: set REPO to the URL of a git repo, or CONFIG to the location of a list of repos")
 	}
-	options, problems := parseCurlOptions(b.env.CurlOptions, b.redactor)
+	options, problems := curl.Parse(b.env.CurlOptions, b.redactor)
 	for _, problem := range problems {
 		b.add("CURL_OPTIONS", "%v", problem)
 	}
-	b.to.secretFiles.add(options.certFile, options.keyFile)
+	b.to.secretFiles.add(options.KeyFiles()...)
 	if source != "" {
-		b.redactor.Add(urlSecrets(source)...)
+		b.redactor.Add(redact.URLs(source)...)
 		list, err := newList(source, options, defaults, b.to.Repos, b.to.Limits, b.redactor, b.to.secretFiles)
 		if err != nil {
 			b.add("CONFIG", "%v", err)
@@ -304,7 +307,7 @@ func (b *builder) git() {
 	b.checkPath("GIT_SSL_CAINFO", b.to.Git.CAFile, checkCertificates)
 	b.checkPath("GIT_SSL_CAPATH", b.to.Git.CADir, checkDirectory)
 	if b.env.GitSSLCAInfo != "" && b.env.GitSSLCAIfo != "" && b.env.GitSSLCAInfo != b.env.GitSSLCAIfo {
-		b.warn("GIT_SSL_CAIFO: ignored, as GIT_SSL_CAINFO is set, too")
+		b.warn("GIT_SSL_CAIFO: ignored, GIT_SSL_CAINFO is set")
 	}
 }
 
@@ -323,20 +326,22 @@ func (b *builder) warn(format string, args ...any) {
 	b.to.Warnings = append(b.to.Warnings, b.redactor.String(fmt.Sprintf(format, args...)))
 }
 
-// kubernetes reads KUBECTL_OPTIONS and the log level that it may ask for. Only a dry
-// run can do without a cluster, unless it is to tell a difference from one.
+// kubernetes reads KUBECTL_OPTIONS. Only a dry run can do without a cluster, unless it compares with one.
 func (b *builder) kubernetes() {
-	kubernetes, options := newKubernetes(b.env.KubectlOptions, b.host.pod, !b.to.DryRun || b.to.DryRunDiff, b.mistakes, b.redactor)
-	b.to.Kubernetes, b.to.LogLevel = kubernetes, options.level
-	for _, warning := range options.warnings {
-		b.warn("%s", warning)
+	kubernetes, ignored := newKubernetes(b.env.KubectlOptions, b.host.pod, !b.to.DryRun || b.to.DryRunDiff, b.mistakes, b.redactor)
+	b.to.Kubernetes = kubernetes
+	if len(ignored) > 0 {
+		b.warn("KUBECTL_OPTIONS: %s ignored: kubesync runs no kubectl, use LOG_LEVEL and LOG_FORMAT for its own log", strings.Join(ignored, ", "))
+	}
+	if *kubernetes.flags.KubeConfig == "" {
+		b.warnOfMissingKubeconfig()
 	}
 }
 
 // writes reads what bounds the writes to a cluster.
 func (b *builder) writes() {
 	b.to.Once = bool(b.env.Once)
-	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, apply.ParsePruneLimit)
+	b.to.PruneLimit = parse(b.mistakes, "PRUNE_LIMIT", b.env.PruneLimit, prune.ParseLimit)
 	b.to.Drift = parse(b.mistakes, "DRIFT", b.env.Drift, apply.ParseDriftPolicy)
 	b.to.Resync = parse(b.mistakes, "RESYNC", b.env.Resync, parseOptional)
 	b.to.Wait = parse(b.mistakes, "WAIT", b.env.Wait, parseOptional)
@@ -354,21 +359,21 @@ func (b *builder) writes() {
 
 // serving reads what is served to the outside.
 func (b *builder) serving() {
-	b.to.Listen = parse(b.mistakes, "LISTEN", cmp.Or(b.env.Listen, defaultListen), parseListen)
+	b.to.Listen = parse(b.mistakes, "LISTEN", cmp.Or(b.env.Listen, defaultListen), server.ParseListen)
 	b.to.Listen.Assumed = b.env.Listen == ""
 	probes := "off"
 	if b.host.pod.inside {
 		probes = defaultProbeListen
 	}
-	b.to.ProbeListen = parse(b.mistakes, "PROBE_LISTEN", cmp.Or(b.env.ProbeListen, probes), parseListen)
+	b.to.ProbeListen = parse(b.mistakes, "PROBE_LISTEN", cmp.Or(b.env.ProbeListen, probes), server.ParseListen)
 	b.to.ProbeListen.Assumed = b.env.ProbeListen == "" && !b.to.ProbeListen.Off()
-	if !b.to.Listen.Off() && b.to.Listen.same(b.to.ProbeListen) {
-		b.add("PROBE_LISTEN", "%q is the address of LISTEN, too: LISTEN serves the probes as well, so set PROBE_LISTEN to \"off\" or to another address", b.to.Listen)
+	if !b.to.Listen.Off() && b.to.Listen.Same(b.to.ProbeListen) {
+		b.add("PROBE_LISTEN", "%q is also the address of LISTEN, which serves the probes: set PROBE_LISTEN to \"off\" or to another address", b.to.Listen)
 	}
 	b.to.ListenTLS = b.listenTLS()
 	b.to.ListenToken = b.secretFile("LISTEN_TOKEN_FILE", b.env.ListenTokenFile)
 	if b.to.Listen.Public() && !b.to.ListenToken.Given() {
-		b.warn("LISTEN: %s can be reached from other machines and LISTEN_TOKEN_FILE is not set: whoever reaches it can read the status page", b.to.Listen)
+		b.warn("LISTEN: other machines can reach %s, and anyone there can read the status page: set LISTEN_TOKEN_FILE", b.to.Listen)
 	}
 	b.to.WebhookSecret = b.secretFile("WEBHOOK_SECRET_FILE", b.env.WebhookSecretFile)
 	b.to.Debug = bool(b.env.Debug)
@@ -381,25 +386,25 @@ const (
 )
 
 // listenTLS reads the certificate of LISTEN. It is loaded again when it is used.
-func (b *builder) listenTLS() KeyPair {
-	pair := KeyPair{CertFile: b.env.ListenTLSCertFile, KeyFile: b.env.ListenTLSKeyFile}
+func (b *builder) listenTLS() server.KeyPair {
+	pair := server.KeyPair{CertFile: b.env.ListenTLSCertFile, KeyFile: b.env.ListenTLSKeyFile}
 	switch {
-	case pair == KeyPair{}:
+	case pair == server.KeyPair{}:
 		return pair
 	case pair.CertFile == "":
-		b.add("LISTEN_TLS_CERT_FILE", "it is not set, and LISTEN_TLS_KEY_FILE is: set both or none")
-		return KeyPair{}
+		b.add("LISTEN_TLS_CERT_FILE", "not set, but LISTEN_TLS_KEY_FILE is: set both or none")
+		return server.KeyPair{}
 	case pair.KeyFile == "":
-		b.add("LISTEN_TLS_KEY_FILE", "it is not set, and LISTEN_TLS_CERT_FILE is: set both or none")
-		return KeyPair{}
+		b.add("LISTEN_TLS_KEY_FILE", "not set, but LISTEN_TLS_CERT_FILE is: set both or none")
+		return server.KeyPair{}
 	}
 	b.to.secretFiles.add(pair.KeyFile)
 	if _, err := pair.Load(); err != nil {
 		b.add("LISTEN_TLS_CERT_FILE", "%v", err)
 	}
 	if b.to.Listen.Network == "unix" {
-		b.warn("LISTEN_TLS_CERT_FILE: ignored, as LISTEN is a socket of this machine, which is not encrypted")
-		return KeyPair{}
+		b.warn("LISTEN_TLS_CERT_FILE: ignored, LISTEN is a unix socket")
+		return server.KeyPair{}
 	}
 	return pair
 }
@@ -417,56 +422,30 @@ func (b *builder) secretFile(variable, name string) SecretFile {
 	return file
 }
 
-// telling reads who is told of what happens.
-func (b *builder) telling() {
+// notifying reads where results are reported.
+func (b *builder) notifying() {
 	b.to.CommitStatus = bool(b.env.CommitStatus)
 	addresses := splitList(b.env.NotifyURL)
 	if b.env.NotifyURL != "" && len(addresses) == 0 {
-		b.add("NOTIFY_URL", "there is no URL in it")
+		b.add("NOTIFY_URL", "no URL")
 	}
 	for i, text := range addresses {
-		address, err := parseNotifyURL(text)
+		address, err := notify.ParseAddress(text)
 		if err != nil {
 			b.redactor.Add(text)
 			b.add("NOTIFY_URL", "address %d of %d: %v", i+1, len(addresses), err)
 			continue
 		}
-		b.redactor.Add(address.secrets()...)
+		b.redactor.Add(address.Secrets()...)
 		b.to.NotifyURLs = append(b.to.NotifyURLs, address)
 	}
 }
 
-// logging reads level and format of the log. Of LOG_LEVEL, DEBUG and kubectl's -v the
-// one that tells the most has its way.
+// logging reads level and format of the log. DEBUG lowers LOG_LEVEL to debug.
 func (b *builder) logging() {
-	level := parse(b.mistakes, "LOG_LEVEL", b.env.LogLevel, parseLogLevel)
+	b.to.LogLevel = parse(b.mistakes, "LOG_LEVEL", b.env.LogLevel, parseLogLevel)
 	if b.env.Debug {
-		level = min(level, zerolog.DebugLevel)
+		b.to.LogLevel = min(b.to.LogLevel, zerolog.DebugLevel)
 	}
-	if b.to.LogLevel < zerolog.InfoLevel { // -v was given
-		level = min(level, b.to.LogLevel)
-	}
-	b.to.LogLevel = level
 	b.to.LogFormat = parse(b.mistakes, "LOG_FORMAT", b.env.LogFormat, oneOf(LogAuto, LogConsole, LogJSON))
-}
-
-// checkCertificates tells whether a file holds certificates.
-func checkCertificates(name string) error {
-	_, err := certificatePool([]string{name})
-	return err
-}
-
-// certificatePool returns the certificates in PEM files.
-func certificatePool(files []string) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	for _, name := range files {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		if !pool.AppendCertsFromPEM(content) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM form", name)
-		}
-	}
-	return pool, nil
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/transform"
 )
 
@@ -26,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantRepos := []Repo{{Name: "app", URL: address, Interval: 5 * time.Minute, ConventionalDir: true, Tier: apply.System, Prune: true}}
+	wantRepos := []Repo{{Name: "app", URL: address, Interval: 5 * time.Minute, ConventionalDir: true, Tier: manifest.System, Prune: true}}
 	if !reflect.DeepEqual(config.Repos, wantRepos) {
 		t.Errorf("repos: got %+v, want %+v", config.Repos, wantRepos)
 	}
@@ -35,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		Interval:         5 * time.Minute,
 		Timeout:          5 * time.Minute,
 		Sandbox:          transform.SandboxAuto,
-		PruneLimit:       apply.PruneLimit{Percent: true, Value: 50},
+		PruneLimit:       prune.Limit{Percent: true, Value: 50},
 		Drift:            apply.CorrectDrift,
 		Resync:           time.Hour,
 		SystemNamespaces: []string{"kube-system", "kube-public", "kube-node-lease"},
@@ -43,7 +46,7 @@ func TestDefaults(t *testing.T) {
 		ApplyConcurrency: 16,
 		Lease:            "kubesync-app",
 		OwnNamespace:     "kube-system",
-		Listen:           Listen{Network: "tcp", Address: "127.0.0.1:9797", Assumed: true},
+		Listen:           server.Listen{Network: "tcp", Address: "127.0.0.1:9797", Assumed: true},
 		LogLevel:         zerolog.InfoLevel,
 		LogFormat:        LogAuto,
 	}
@@ -70,7 +73,7 @@ func TestValues(t *testing.T) {
 	}
 	interval := func(c Config) any { return []time.Duration{c.Interval, c.Repos[0].Interval} }
 	both := func(d time.Duration) any { return []time.Duration{d, d} }
-	prune := firstRepo(func(r Repo) any { return r.Prune })
+	prunes := firstRepo(func(r Repo) any { return r.Prune })
 	version := firstRepo(func(r Repo) any { return r.Version.String() })
 	yml := firstRepo(func(r Repo) any { return r.YMLDir })
 	source := func(c Config) any { return c.List.String() }
@@ -90,7 +93,7 @@ func TestValues(t *testing.T) {
 		"CONFIG file URL":     {vars{"CONFIG": "file://" + list}, source, list},
 		"CONFIG localhost":    {vars{"CONFIG": "file://localhost" + list}, source, list},
 		"CONFIG http":         {vars{"CONFIG": "http://h/list"}, source, "http://h/list"},
-		"CONFIG https":        {vars{"CONFIG": "https://joe:pw12@h:8443/list?x=1#y"}, source, "https://h:8443/list?" + mask},
+		"CONFIG https":        {vars{"CONFIG": "https://joe:pw12@h:8443/list?x=1#y"}, source, "https://h:8443/list?***"},
 		"CMD":                 {vars{"CMD": " ./render --all "}, firstRepo(func(r Repo) any { return r.Command }), "./render --all"},
 		"CMD_ON interval":     {vars{"CMD_ON": "interval"}, func(c Config) any { return c.CommandOnRevision }, false},
 		"CMD_ON revision":     {vars{"CMD_ON": "revision"}, func(c Config) any { return c.CommandOnRevision }, true},
@@ -105,64 +108,62 @@ func TestValues(t *testing.T) {
 		"REPO with a slash": {vars{"REPO": "https://h/a.git/ file:///srv/c// git@h:d/"}, func(c Config) any {
 			return c.Repos[0].URL.String() + " " + c.Repos[1].URL.String() + " " + c.Repos[2].URL.String()
 		}, "https://h/a.git file:///srv/c git@h:d"},
-		"YMLDIR root":          {vars{"YMLDIR": "."}, yml, "."},
-		"YMLDIR dots in name":  {vars{"YMLDIR": "..a"}, yml, "..a"},
-		"RECURSIVE":            {vars{"RECURSIVE": "1"}, firstRepo(func(r Repo) any { return r.Recursive }), true},
-		"TIER":                 {vars{"TIER": "application"}, firstRepo(func(r Repo) any { return r.Tier }), apply.Application},
-		"INTERVAL seconds":     {vars{"INTERVAL": "60"}, interval, both(time.Minute)},
-		"INTERVAL fraction":    {vars{"INTERVAL": "1.5"}, interval, both(1500 * time.Millisecond)},
-		"INTERVAL duration":    {vars{"INTERVAL": "1m30s"}, interval, both(90 * time.Second)},
-		"INTERVAL days":        {vars{"INTERVAL": "1.5d"}, interval, both(36 * time.Hour)},
-		"INTERVAL least":       {vars{"INTERVAL": "1"}, interval, both(time.Second)},
-		"INTERVAL empty":       {vars{"INTERVAL": " "}, interval, both(5 * time.Minute)},
-		"VERSION_MODE":         {vars{"VERSION_MODE": "tag:v1"}, version, "tag:v1"},
-		"VERSION_MODE file":    {vars{"VERSION_MODE": "worktree", "REPO": "file:///srv/x"}, version, "worktree"},
-		"DRYRUN":               {vars{"DRYRUN": "true"}, dryRun, []bool{true, false}},
-		"NAME":                 {vars{"NAME": "site"}, names, "site"},
-		"ONCE":                 {vars{"ONCE": "yes"}, func(c Config) any { return c.Once }, true},
-		"PRUNE off":            {vars{"PRUNE": "Off"}, prune, false},
-		"PRUNE no":             {vars{"PRUNE": " NO "}, prune, false},
-		"PRUNE 0":              {vars{"PRUNE": "0"}, prune, false},
-		"PRUNE false":          {vars{"PRUNE": "FALSE"}, prune, false},
-		"PRUNE empty":          {vars{"PRUNE": ""}, prune, false},
-		"PRUNE anything":       {vars{"PRUNE": "2"}, prune, true},
-		"PRUNE_LIMIT number":   {vars{"PRUNE_LIMIT": "20"}, func(c Config) any { return c.PruneLimit }, apply.PruneLimit{Value: 20}},
-		"PRUNE_LIMIT share":    {vars{"PRUNE_LIMIT": "0%"}, func(c Config) any { return c.PruneLimit }, apply.PruneLimit{Percent: true}},
-		"RESYNC duration":      {vars{"RESYNC": "90s"}, func(c Config) any { return c.Resync }, 90 * time.Second},
-		"RESYNC seconds":       {vars{"RESYNC": "600"}, func(c Config) any { return c.Resync }, 10 * time.Minute},
-		"WAIT":                 {vars{"WAIT": "2m"}, func(c Config) any { return c.Wait }, 2 * time.Minute},
-		"RESYNC off":           {vars{"RESYNC": "Off"}, func(c Config) any { return c.Resync }, time.Duration(0)},
-		"DRIFT report":         {vars{"DRIFT": "report"}, func(c Config) any { return c.Drift }, apply.ReportDrift},
-		"DRIFT interval":       {vars{"DRIFT": "interval"}, func(c Config) any { return c.Drift }, apply.CorrectDriftLater},
-		"NAMESPACES":           {vars{"NAMESPACES": "a,b c"}, func(c Config) any { return c.Namespaces }, []string{"a", "b", "c"}},
-		"SYSTEM_NAMESPACES":    {vars{"SYSTEM_NAMESPACES": "infra", "POD_NAMESPACE": "own"}, func(c Config) any { return c.SystemNamespaces }, []string{"infra", "own"}},
-		"APPLY_CONCURRENCY":    {vars{"APPLY_CONCURRENCY": "256"}, func(c Config) any { return c.ApplyConcurrency }, 256},
-		"TIMEOUT":              {vars{"TIMEOUT": "30"}, func(c Config) any { return c.Timeout }, 30 * time.Second},
-		"LISTEN off":           {vars{"LISTEN": "OFF"}, func(c Config) any { return c.Listen.Off() }, true},
-		"LISTEN all":           {vars{"LISTEN": ":80"}, func(c Config) any { return c.Listen }, Listen{Network: "tcp", Address: ":80"}},
-		"LISTEN IPv6":          {vars{"LISTEN": "[::1]:0"}, func(c Config) any { return c.Listen.String() }, "[::1]:0"},
-		"LISTEN socket":        {vars{"LISTEN": "unix:/run/k.sock"}, func(c Config) any { return c.Listen }, Listen{Network: "unix", Address: "/run/k.sock"}},
-		"LISTEN socket URL":    {vars{"LISTEN": "unix:///run/k.sock"}, func(c Config) any { return c.Listen }, Listen{Network: "unix", Address: "/run/k.sock"}},
-		"LISTEN default":       {vars{"LISTEN": " "}, func(c Config) any { return c.Listen.Assumed }, true},
-		"LISTEN_TOKEN_FILE":    {vars{"LISTEN_TOKEN_FILE": secret}, func(c Config) any { return c.ListenToken.String() }, secret},
-		"PROBE_LISTEN":         {vars{"PROBE_LISTEN": "localhost:1"}, func(c Config) any { return c.ProbeListen.String() }, "localhost:1"},
-		"WEBHOOK_SECRET_FILE":  {vars{"WEBHOOK_SECRET_FILE": secret}, func(c Config) any { return c.WebhookSecret.String() }, secret},
-		"COMMIT_STATUS":        {vars{"COMMIT_STATUS": "true"}, func(c Config) any { return c.CommitStatus }, true},
-		"LEASE":                {vars{"LEASE": "mine.example"}, func(c Config) any { return c.Lease }, "mine.example"},
-		"LEASE of a list":      {vars{"CONFIG": list}, func(c Config) any { return c.Lease }, "kubesync"},
-		"LOG_LEVEL":            {vars{"LOG_LEVEL": "WARN"}, func(c Config) any { return c.LogLevel }, zerolog.WarnLevel},
-		"LOG_LEVEL trace":      {vars{"LOG_LEVEL": "trace", "DEBUG": "1"}, func(c Config) any { return c.LogLevel }, zerolog.TraceLevel},
-		"LOG_LEVEL disabled":   {vars{"LOG_LEVEL": "disabled"}, func(c Config) any { return c.LogLevel }, zerolog.Disabled},
-		"DEBUG":                {vars{"DEBUG": "1"}, func(c Config) any { return c.LogLevel }, zerolog.DebugLevel},
-		"LOG_FORMAT":           {vars{"LOG_FORMAT": "json"}, func(c Config) any { return c.LogFormat }, LogJSON},
-		"POD_NAMESPACE":        {vars{"POD_NAMESPACE": "own"}, func(c Config) any { return c.OwnNamespace }, "own"},
-		"SSH files":            {vars{"SSH_KEY_FILE": secret, "SSH_KNOWN_HOSTS_FILE": list}, func(c Config) any { return c.Git }, Git{SSHKeyFile: secret, SSHKnownHostsFile: list}},
-		"GIT_SSL_CAPATH":       {vars{"GIT_SSL_CAPATH": directory}, func(c Config) any { return c.Git }, Git{CADir: directory}},
-		"kubectl -v":           {vars{"KUBECTL_OPTIONS": "-v=4"}, func(c Config) any { return c.LogLevel }, zerolog.DebugLevel},
-		"kubectl --v":          {vars{"KUBECTL_OPTIONS": "--v 8", "LOG_LEVEL": "error"}, func(c Config) any { return c.LogLevel }, zerolog.TraceLevel},
-		"kubectl -v low":       {vars{"KUBECTL_OPTIONS": "-v1", "LOG_LEVEL": "error"}, func(c Config) any { return c.LogLevel }, zerolog.ErrorLevel},
-		"kubectl log flags":    {vars{"KUBECTL_OPTIONS": "--logtostderr=true --alsologtostderr --stderrthreshold 2 --v=2"}, func(c Config) any { return len(c.Warnings) }, 3},
-		"kubectl version flag": {vars{"KUBECTL_OPTIONS": "--match-server-version"}, func(c Config) any { return len(c.Warnings) }, 1},
+		"YMLDIR root":         {vars{"YMLDIR": "."}, yml, "."},
+		"YMLDIR dots in name": {vars{"YMLDIR": "..a"}, yml, "..a"},
+		"RECURSIVE":           {vars{"RECURSIVE": "1"}, firstRepo(func(r Repo) any { return r.Recursive }), true},
+		"TIER":                {vars{"TIER": "application"}, firstRepo(func(r Repo) any { return r.Tier }), manifest.Application},
+		"INTERVAL seconds":    {vars{"INTERVAL": "60"}, interval, both(time.Minute)},
+		"INTERVAL fraction":   {vars{"INTERVAL": "1.5"}, interval, both(1500 * time.Millisecond)},
+		"INTERVAL duration":   {vars{"INTERVAL": "1m30s"}, interval, both(90 * time.Second)},
+		"INTERVAL days":       {vars{"INTERVAL": "1.5d"}, interval, both(36 * time.Hour)},
+		"INTERVAL least":      {vars{"INTERVAL": "1"}, interval, both(time.Second)},
+		"INTERVAL empty":      {vars{"INTERVAL": " "}, interval, both(5 * time.Minute)},
+		"VERSION_MODE":        {vars{"VERSION_MODE": "tag:v1"}, version, "tag:v1"},
+		"VERSION_MODE file":   {vars{"VERSION_MODE": "worktree", "REPO": "file:///srv/x"}, version, "worktree"},
+		"DRYRUN":              {vars{"DRYRUN": "true"}, dryRun, []bool{true, false}},
+		"NAME":                {vars{"NAME": "site"}, names, "site"},
+		"ONCE":                {vars{"ONCE": "yes"}, func(c Config) any { return c.Once }, true},
+		"PRUNE off":           {vars{"PRUNE": "Off"}, prunes, false},
+		"PRUNE no":            {vars{"PRUNE": " NO "}, prunes, false},
+		"PRUNE 0":             {vars{"PRUNE": "0"}, prunes, false},
+		"PRUNE false":         {vars{"PRUNE": "FALSE"}, prunes, false},
+		"PRUNE empty":         {vars{"PRUNE": ""}, prunes, false},
+		"PRUNE anything":      {vars{"PRUNE": "2"}, prunes, true},
+		"PRUNE_LIMIT number":  {vars{"PRUNE_LIMIT": "20"}, func(c Config) any { return c.PruneLimit }, prune.Limit{Value: 20}},
+		"PRUNE_LIMIT share":   {vars{"PRUNE_LIMIT": "0%"}, func(c Config) any { return c.PruneLimit }, prune.Limit{Percent: true}},
+		"RESYNC duration":     {vars{"RESYNC": "90s"}, func(c Config) any { return c.Resync }, 90 * time.Second},
+		"RESYNC seconds":      {vars{"RESYNC": "600"}, func(c Config) any { return c.Resync }, 10 * time.Minute},
+		"WAIT":                {vars{"WAIT": "2m"}, func(c Config) any { return c.Wait }, 2 * time.Minute},
+		"RESYNC off":          {vars{"RESYNC": "Off"}, func(c Config) any { return c.Resync }, time.Duration(0)},
+		"DRIFT report":        {vars{"DRIFT": "report"}, func(c Config) any { return c.Drift }, apply.ReportDrift},
+		"DRIFT interval":      {vars{"DRIFT": "interval"}, func(c Config) any { return c.Drift }, apply.CorrectDriftLater},
+		"NAMESPACES":          {vars{"NAMESPACES": "a,b c"}, func(c Config) any { return c.Namespaces }, []string{"a", "b", "c"}},
+		"SYSTEM_NAMESPACES":   {vars{"SYSTEM_NAMESPACES": "infra", "POD_NAMESPACE": "own"}, func(c Config) any { return c.SystemNamespaces }, []string{"infra", "own"}},
+		"APPLY_CONCURRENCY":   {vars{"APPLY_CONCURRENCY": "256"}, func(c Config) any { return c.ApplyConcurrency }, 256},
+		"TIMEOUT":             {vars{"TIMEOUT": "30"}, func(c Config) any { return c.Timeout }, 30 * time.Second},
+		"LISTEN off":          {vars{"LISTEN": "OFF"}, func(c Config) any { return c.Listen.Off() }, true},
+		"LISTEN all":          {vars{"LISTEN": ":80"}, func(c Config) any { return c.Listen }, server.Listen{Network: "tcp", Address: ":80"}},
+		"LISTEN IPv6":         {vars{"LISTEN": "[::1]:0"}, func(c Config) any { return c.Listen.String() }, "[::1]:0"},
+		"LISTEN socket":       {vars{"LISTEN": "unix:/run/k.sock"}, func(c Config) any { return c.Listen }, server.Listen{Network: "unix", Address: "/run/k.sock"}},
+		"LISTEN socket URL":   {vars{"LISTEN": "unix:///run/k.sock"}, func(c Config) any { return c.Listen }, server.Listen{Network: "unix", Address: "/run/k.sock"}},
+		"LISTEN default":      {vars{"LISTEN": " "}, func(c Config) any { return c.Listen.Assumed }, true},
+		"LISTEN_TOKEN_FILE":   {vars{"LISTEN_TOKEN_FILE": secret}, func(c Config) any { return c.ListenToken.String() }, secret},
+		"PROBE_LISTEN":        {vars{"PROBE_LISTEN": "localhost:1"}, func(c Config) any { return c.ProbeListen.String() }, "localhost:1"},
+		"WEBHOOK_SECRET_FILE": {vars{"WEBHOOK_SECRET_FILE": secret}, func(c Config) any { return c.WebhookSecret.String() }, secret},
+		"COMMIT_STATUS":       {vars{"COMMIT_STATUS": "true"}, func(c Config) any { return c.CommitStatus }, true},
+		"LEASE":               {vars{"LEASE": "mine.example"}, func(c Config) any { return c.Lease }, "mine.example"},
+		"LEASE of a list":     {vars{"CONFIG": list}, func(c Config) any { return c.Lease }, "kubesync"},
+		"LOG_LEVEL":           {vars{"LOG_LEVEL": "WARN"}, func(c Config) any { return c.LogLevel }, zerolog.WarnLevel},
+		"LOG_LEVEL trace":     {vars{"LOG_LEVEL": "trace", "DEBUG": "1"}, func(c Config) any { return c.LogLevel }, zerolog.TraceLevel},
+		"LOG_LEVEL disabled":  {vars{"LOG_LEVEL": "disabled"}, func(c Config) any { return c.LogLevel }, zerolog.Disabled},
+		"DEBUG":               {vars{"DEBUG": "1"}, func(c Config) any { return c.LogLevel }, zerolog.DebugLevel},
+		"LOG_FORMAT":          {vars{"LOG_FORMAT": "json"}, func(c Config) any { return c.LogFormat }, LogJSON},
+		"POD_NAMESPACE":       {vars{"POD_NAMESPACE": "own"}, func(c Config) any { return c.OwnNamespace }, "own"},
+		"SSH files":           {vars{"SSH_KEY_FILE": secret, "SSH_KNOWN_HOSTS_FILE": list}, func(c Config) any { return c.Git }, Git{SSHKeyFile: secret, SSHKnownHostsFile: list}},
+		"GIT_SSL_CAPATH":      {vars{"GIT_SSL_CAPATH": directory}, func(c Config) any { return c.Git }, Git{CADir: directory}},
+		"kubectl -v":          {vars{"KUBECTL_OPTIONS": "-v=9"}, func(c Config) any { return c.LogLevel }, zerolog.InfoLevel},
+		"kubectl flags": {vars{"KUBECTL_OPTIONS": "--v 8 --logtostderr=true --alsologtostderr --stderrthreshold 2 --match-server-version"}, func(c Config) any { return c.Warnings },
+			[]string{"KUBECTL_OPTIONS: --alsologtostderr, --logtostderr, --match-server-version, --stderrthreshold, --v ignored: kubesync runs no kubectl, use LOG_LEVEL and LOG_FORMAT for its own log"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,20 +191,20 @@ func TestMistakes(t *testing.T) {
 		"nothing":             {vars{"REPO": "", "CONFIG": ""}, []string{"REPO: neither REPO nor CONFIG is set"}},
 		"REPO separators":     {vars{"REPO": " , "}, []string{"REPO"}},
 		"REPO scheme":         {vars{"REPO": "ftp://h/x"}, []string{"REPO: ", `"ftp://h/x"`, "https://"}},
-		"REPO twice":          {vars{"REPO": "https://a/x https://b/x.git"}, []string{`REPO: https://a/x and https://b/x.git are both called "x"`, "CONFIG"}},
+		"REPO twice":          {vars{"REPO": "https://a/x https://b/x.git"}, []string{`REPO: https://a/x and https://b/x.git both have the name "x"`, "CONFIG"}},
 		"REPO nameless":       {vars{"REPO": "https://h/___"}, []string{"REPO: the URL https://h/___"}},
-		"CONFIG relative":     {vars{"CONFIG": "list.json"}, []string{`CONFIG: "list.json" is no source`, "https://"}},
-		"CONFIG scheme":       {vars{"CONFIG": "ftp://joe:hunter22@h/x"}, []string{`CONFIG: "ftp://h/x" is no source`}},
-		"CONFIG broken":       {vars{"CONFIG": "https://joe:hun%ter22@h/x"}, []string{"CONFIG: the URL cannot be read"}},
+		"CONFIG relative":     {vars{"CONFIG": "list.json"}, []string{`CONFIG: "list.json" is not a location`, "https://"}},
+		"CONFIG scheme":       {vars{"CONFIG": "ftp://joe:hunter22@h/x"}, []string{`CONFIG: "ftp://h/x" is not a location`}},
+		"CONFIG broken":       {vars{"CONFIG": "https://joe:hun%ter22@h/x"}, []string{"CONFIG: not a valid URL"}},
 		"CONFIG host":         {vars{"CONFIG": "https:///x"}, []string{"CONFIG: ", "names no host"}},
 		"CONFIG file host":    {vars{"CONFIG": "file://etc/list"}, []string{"CONFIG: ", "file:///path"}},
 		"CONFIG missing":      {vars{"CONFIG": "/does/not/exist"}, []string{"CONFIG: open /does/not/exist: no such file"}},
 		"CONFIG directory":    {vars{"CONFIG": "/"}, []string{"CONFIG: / is a directory"}},
 		"CMD":                 {vars{"CMD": "a | b"}, []string{"CMD: "}},
 		"CMD quote":           {vars{"CMD": "a 'b"}, []string{"CMD: "}},
-		"CMD_ON":              {vars{"CMD_ON": "push"}, []string{`CMD_ON: "push" is none of "interval" and "revision"`}},
+		"CMD_ON":              {vars{"CMD_ON": "push"}, []string{`CMD_ON: "push" must be one of "interval", "revision"`}},
 		"CMD_SANDBOX":         {vars{"CMD_SANDBOX": "on"}, []string{"CMD_SANDBOX: ", `"on"`, "require"}},
-		"CMD_ENV_DENY":        {vars{"CMD_ENV_DENY": "A B=1 2C"}, []string{`CMD_ENV_DENY: "A B=1 2C": "B=1" is no name`, `"2C" is no name`}},
+		"CMD_ENV_DENY":        {vars{"CMD_ENV_DENY": "A B=1 2C"}, []string{`CMD_ENV_DENY: "A B=1 2C": "B=1" is not a name`, `"2C" is not a name`}},
 		"YMLDIR up":           {vars{"YMLDIR": "a/../../b"}, []string{`YMLDIR: "a/../../b" is not a path inside`}},
 		"YMLDIR parent":       {vars{"YMLDIR": ".."}, []string{`YMLDIR: ".." is not a path inside`}},
 		"YMLDIR absolute up":  {vars{"YMLDIR": "/../etc"}, []string{`YMLDIR: "../etc" is not a path inside`}},
@@ -220,12 +221,12 @@ func TestMistakes(t *testing.T) {
 		"INTERVAL NaN":        {vars{"INTERVAL": "NaN"}, []string{`INTERVAL: "NaN"`}},
 		"VERSION_MODE":        {vars{"VERSION_MODE": "branch"}, []string{`VERSION_MODE: version mode "branch"`, "tag:latest"}},
 		"worktree of a host":  {vars{"VERSION_MODE": "worktree"}, []string{"REPO: version mode \"worktree\" needs a file:// URL"}},
-		"REPOCREDS twice":     {vars{"REPOCREDS": "a:b", "REPOCREDS_FILE": "/x"}, []string{"REPOCREDS: REPOCREDS_FILE is set, too"}},
+		"REPOCREDS twice":     {vars{"REPOCREDS": "a:b", "REPOCREDS_FILE": "/x"}, []string{"REPOCREDS: REPOCREDS_FILE is set as well"}},
 		"REPOCREDS lines":     {vars{"REPOCREDS": "user:pw\nmore"}, []string{"REPOCREDS: more than one line"}},
 		"REPOCREDS_FILE none": {vars{"REPOCREDS_FILE": "/does/not/exist"}, []string{"REPOCREDS_FILE: ", "/does/not/exist"}},
 		"REPOCREDS_FILE void": {vars{"REPOCREDS_FILE": empty}, []string{"REPOCREDS_FILE: ", "user:password"}},
-		"REPOCREDS blank":     {vars{"REPOCREDS": "  "}, []string{"REPOCREDS: nothing but blanks is there"}},
-		"REPOCREDS_FILE gap":  {vars{"REPOCREDS_FILE": blank}, []string{"REPOCREDS_FILE: " + blank + ": nothing but blanks is there"}},
+		"REPOCREDS blank":     {vars{"REPOCREDS": "  "}, []string{"REPOCREDS: blank: it must be"}},
+		"REPOCREDS_FILE gap":  {vars{"REPOCREDS_FILE": blank}, []string{"REPOCREDS_FILE: " + blank + ": blank: it must be"}},
 		"REPOCREDS_FILE two":  {vars{"REPOCREDS_FILE": twoLines}, []string{"REPOCREDS_FILE: ", "more than one line"}},
 		"SSH_KEY_FILE":        {vars{"SSH_KEY_FILE": "/no/key"}, []string{"SSH_KEY_FILE: open /no/key"}},
 		"SSH_KNOWN_HOSTS":     {vars{"SSH_KNOWN_HOSTS_FILE": "/no/hosts"}, []string{"SSH_KNOWN_HOSTS_FILE: open /no/hosts"}},
@@ -238,36 +239,36 @@ func TestMistakes(t *testing.T) {
 		"PRUNE_LIMIT word":    {vars{"PRUNE_LIMIT": "half"}, []string{`PRUNE_LIMIT: "half"`}},
 		"RESYNC":              {vars{"RESYNC": "never"}, []string{`RESYNC: "never" is neither`}},
 		"DRIFT":               {vars{"DRIFT": "ignore"}, []string{`DRIFT: "ignore" is none of "correct", "report" and "interval"`}},
-		"NAMESPACES":          {vars{"NAMESPACES": "ok,Not_ok,a.b"}, []string{`NAMESPACES: `, `"Not_ok" is no name`, `"a.b" is no name`}},
+		"NAMESPACES":          {vars{"NAMESPACES": "ok,Not_ok,a.b"}, []string{`NAMESPACES: `, `"Not_ok" is not a valid name`, `"a.b" is not a valid name`}},
 		"SYSTEM_NAMESPACES":   {vars{"SYSTEM_NAMESPACES": "*"}, []string{`SYSTEM_NAMESPACES: "*"`}},
 		"APPLY_CONCURRENCY 0": {vars{"APPLY_CONCURRENCY": "0"}, []string{`APPLY_CONCURRENCY: "0" is not a number from 1 to 256`}},
 		"APPLY_CONCURRENCY":   {vars{"APPLY_CONCURRENCY": "257"}, []string{`APPLY_CONCURRENCY: "257"`}},
 		"TIMEOUT":             {vars{"TIMEOUT": "0.5"}, []string{`TIMEOUT: "0.5" is too short`}},
-		"LIMITS":              {vars{"LIMITS": "list=2,lits=1"}, []string{`LIMITS: "list=2,lits=1": "lits" is none of refs, `}},
-		"LIMITS value":        {vars{"LIMITS": "list=big entries=0"}, []string{`LIMITS: "list=big entries=0": list=big: want a size such as "64Mi"`, "; entries=0: want more than nothing"}},
-		"LISTEN port":         {vars{"LISTEN": "localhost:70000"}, []string{`LISTEN: "localhost:70000" has no port`}},
+		"LIMITS":              {vars{"LIMITS": "file=2,fiel=1"}, []string{`LIMITS: "file=2,fiel=1": "fiel" is none of pack, `}},
+		"LIMITS value":        {vars{"LIMITS": "file=big entries=0"}, []string{`LIMITS: "file=big entries=0": file=big: want a size such as "64Mi"`, "; entries=0: want more than nothing"}},
+		"LISTEN port":         {vars{"LISTEN": "localhost:70000"}, []string{`LISTEN: "localhost:70000" must have a port`}},
 		"LISTEN no port":      {vars{"LISTEN": "localhost"}, []string{`LISTEN: "localhost" is neither`}},
-		"LISTEN socket":       {vars{"LISTEN": "unix:k.sock"}, []string{`LISTEN: "unix:k.sock" names no absolute path`}},
+		"LISTEN socket":       {vars{"LISTEN": "unix:k.sock"}, []string{`LISTEN: "unix:k.sock" is not an absolute path`}},
 		"LISTEN host":         {vars{"LISTEN": "http://h:1"}, []string{`LISTEN: "http://h:1" is neither`}},
 		"LISTEN long socket":  {vars{"LISTEN": "unix:/" + strings.Repeat("x", 107)}, []string{"LISTEN: ", "too long"}},
-		"LISTEN socket host":  {vars{"LISTEN": "unix://run/k.sock"}, []string{`LISTEN: "unix://run/k.sock" names no absolute path`}},
-		"LISTEN_TLS no key":   {vars{"LISTEN_TLS_CERT_FILE": empty}, []string{"LISTEN_TLS_KEY_FILE: it is not set"}},
-		"LISTEN_TLS no cert":  {vars{"LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: it is not set"}},
+		"LISTEN socket host":  {vars{"LISTEN": "unix://run/k.sock"}, []string{`LISTEN: "unix://run/k.sock" is not an absolute path`}},
+		"LISTEN_TLS no key":   {vars{"LISTEN_TLS_CERT_FILE": empty}, []string{"LISTEN_TLS_KEY_FILE: not set"}},
+		"LISTEN_TLS no cert":  {vars{"LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: not set"}},
 		"LISTEN_TLS_CERT":     {vars{"LISTEN_TLS_CERT_FILE": empty, "LISTEN_TLS_KEY_FILE": empty}, []string{"LISTEN_TLS_CERT_FILE: certificate ", "failed to find any PEM data"}},
 		"LISTEN_TOKEN_FILE":   {vars{"LISTEN_TOKEN_FILE": empty}, []string{"LISTEN_TOKEN_FILE: ", "is empty"}},
-		"LISTEN_TOKEN_FILE g": {vars{"LISTEN_TOKEN_FILE": blank}, []string{"LISTEN_TOKEN_FILE: " + blank + " is empty, or holds blanks alone"}},
+		"LISTEN_TOKEN_FILE g": {vars{"LISTEN_TOKEN_FILE": blank}, []string{"LISTEN_TOKEN_FILE: " + blank + " is empty or blank"}},
 		"PROBE_LISTEN":        {vars{"PROBE_LISTEN": "x"}, []string{`PROBE_LISTEN: "x" is neither`}},
-		"PROBE_LISTEN same":   {vars{"LISTEN": ":1", "PROBE_LISTEN": ":1"}, []string{`PROBE_LISTEN: ":1" is the address of LISTEN`}},
+		"PROBE_LISTEN same":   {vars{"LISTEN": ":1", "PROBE_LISTEN": ":1"}, []string{`PROBE_LISTEN: ":1" is also the address of LISTEN`}},
 		"WEBHOOK_SECRET_FILE": {vars{"WEBHOOK_SECRET_FILE": empty}, []string{"WEBHOOK_SECRET_FILE: ", "is empty"}},
-		"WEBHOOK_SECRET_F. g": {vars{"WEBHOOK_SECRET_FILE": blank}, []string{"WEBHOOK_SECRET_FILE: " + blank + " is empty, or holds blanks alone"}},
-		"NOTIFY_URL":          {vars{"NOTIFY_URL": ","}, []string{"NOTIFY_URL: there is no URL in it"}},
-		"LEASE":               {vars{"LEASE": "My_Lease"}, []string{`LEASE: "My_Lease" is no valid name`}},
-		"LOG_LEVEL":           {vars{"LOG_LEVEL": "loud"}, []string{`LOG_LEVEL: "loud" is none of trace`}},
+		"WEBHOOK_SECRET_F. g": {vars{"WEBHOOK_SECRET_FILE": blank}, []string{"WEBHOOK_SECRET_FILE: " + blank + " is empty or blank"}},
+		"NOTIFY_URL":          {vars{"NOTIFY_URL": ","}, []string{"NOTIFY_URL: no URL"}},
+		"LEASE":               {vars{"LEASE": "My_Lease"}, []string{`LEASE: "My_Lease" is not a valid name`}},
+		"LOG_LEVEL":           {vars{"LOG_LEVEL": "loud"}, []string{`LOG_LEVEL: "loud" must be one of trace`}},
 		"LOG_LEVEL number":    {vars{"LOG_LEVEL": "42"}, []string{`LOG_LEVEL: "42"`}},
-		"LOG_FORMAT":          {vars{"LOG_FORMAT": "xml"}, []string{`LOG_FORMAT: "xml" is none of "auto", "console" and "json"`}},
-		"POD_NAMESPACE":       {vars{"POD_NAMESPACE": "Own"}, []string{`POD_NAMESPACE: "Own" is no name`}},
-		"NAME":                {vars{"NAME": "My_Site"}, []string{`NAME: "My_Site" is no valid name`}},
-		"NAME for two":        {vars{"NAME": "site", "REPO": "https://h/a,https://h/b"}, []string{"NAME: it names one repo, and REPO holds 2"}},
+		"LOG_FORMAT":          {vars{"LOG_FORMAT": "xml"}, []string{`LOG_FORMAT: "xml" must be one of "auto", "console", "json"`}},
+		"POD_NAMESPACE":       {vars{"POD_NAMESPACE": "Own"}, []string{`POD_NAMESPACE: "Own" is not a valid name`}},
+		"NAME":                {vars{"NAME": "My_Site"}, []string{`NAME: "My_Site" is not a valid name`}},
+		"NAME for two":        {vars{"NAME": "site", "REPO": "https://h/a,https://h/b"}, []string{"NAME: it names one repo, but REPO holds 2"}},
 		"DRYRUN diff":         {vars{"DRYRUN": "diff"}, []string{"no cluster is configured"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -447,7 +448,7 @@ func TestCredentialsOfAFileAreReadAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err := config.Repos[0].Credentials.Read()
-		expect(t, err, file, "nothing but blanks is there")
+		expect(t, err, file, "blank: it must be")
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -465,7 +466,7 @@ func TestSecretFileOfBlanksReadAnew(t *testing.T) {
 	}
 	for _, secret := range []SecretFile{config.ListenToken, config.WebhookSecret} {
 		_, err := secret.Read()
-		expect(t, err, file, "holds blanks alone")
+		expect(t, err, file, "is empty or blank")
 	}
 }
 
@@ -552,10 +553,10 @@ func TestNameOfClone(t *testing.T) {
 	}
 	write("config", "[remote \"origin\n")
 	damaged := mustConfigure(t, worktree)
-	if damaged.Repos[0].Name != "checkout" || !strings.Contains(strings.Join(damaged.Warnings, "\n"), "cannot be read (NAME gives it another name)") {
+	if damaged.Repos[0].Name != "checkout" || !strings.Contains(strings.Join(damaged.Warnings, "\n"), "cannot read its remote (set NAME to name it)") {
 		t.Errorf("a damaged clone is called %q, with the warnings %q", damaged.Repos[0].Name, damaged.Warnings)
 	}
-	if ignored := mustConfigure(t, vars{"CONFIG": writeFile(t, "list.json", "[]"), "NAME": "x"}).Warnings; !slices.Contains(ignored, "NAME: ignored, as it is for the repo in REPO, and REPO holds none") {
+	if ignored := mustConfigure(t, vars{"CONFIG": writeFile(t, "list.json", "[]"), "NAME": "x"}).Warnings; !slices.Contains(ignored, "NAME: ignored, REPO holds no repo") {
 		t.Errorf("NAME without REPO: %q", ignored)
 	}
 }

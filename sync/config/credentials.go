@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/repo"
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
 
 // Credentials is where user and password for a repo over http or https come from.
@@ -14,12 +15,11 @@ import (
 type Credentials struct {
 	file     string           // read at every call of Read
 	fixed    repo.Credentials // if file is empty
-	redactor *Redactor
+	redactor *redact.Redactor
 }
 
 // Read returns the credentials, false if there are none. A file is read anew each
-// time, as a Secret in a volume may have been rotated, and the redactor is told what
-// was found. The error names the file and nothing of its content.
+// time, as a Secret in a volume may have been rotated, and added to the redactor. The error names the file and nothing of its content.
 func (c Credentials) Read() (repo.Credentials, bool, error) {
 	if c.file == "" {
 		return c.fixed, c.fixed != repo.Credentials{}, nil
@@ -32,7 +32,7 @@ func (c Credentials) Read() (repo.Credentials, bool, error) {
 	if err != nil {
 		return repo.Credentials{}, false, fmt.Errorf("%s: %w", c.file, err)
 	}
-	c.redactor.Add(basicSecrets(credentials.User, credentials.Password)...)
+	c.redactor.Add(redact.Basic(credentials.User, credentials.Password)...)
 	return credentials, true, nil
 }
 
@@ -46,9 +46,9 @@ func parseCredentials(text string) (repo.Credentials, error) {
 	text = strings.TrimRight(text, "\r\n")
 	switch {
 	case strings.Trim(text, ":"+blanks) == "":
-		return repo.Credentials{}, errors.New("nothing but blanks is there: want user:password")
+		return repo.Credentials{}, errors.New("blank: it must be user:password")
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return repo.Credentials{}, errors.New("more than one line is there: want user:password")
+		return repo.Credentials{}, errors.New("more than one line: it must be user:password")
 	}
 	user, password, _ := strings.Cut(text, ":")
 	return repo.Credentials{User: user, Password: password}, nil

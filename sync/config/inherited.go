@@ -7,17 +7,16 @@ import (
 )
 
 // inherited warns of variables that the shell script, its git or its curl understood in
-// another way: whoever changed the image only is told what became of them.
+// another way, for users who change only the image.
 func (b *builder) inherited() {
 	if off := switchedOff(b.host.set); len(off) > 0 {
-		b.warn("%s: off, as the text says; for the shell script any text meant on, so write 1 if that is meant", strings.Join(off, ", "))
+		b.warn("%s: off; for the shell script any text meant on: write 1 to keep it on", strings.Join(off, ", "))
 	}
 	if unused := unusedVariables(b.host.set); len(unused) > 0 {
-		b.warn("set and not used, as no git or curl program runs here: %s", strings.Join(unused, "; "))
+		b.warn("set and not used, kubesync runs no git or curl: %s", strings.Join(unused, "; "))
 	}
 	if percentEncoded.MatchString(b.env.RepoCreds) {
-		b.warn("REPOCREDS: there is a %% with two digits behind it, and it is sent as it is; the git of the shell script decoded it, " +
-			"so if it stands for another character, write that one")
+		b.warn("REPOCREDS: percent-encoding is sent as it is, but the git of the shell script decoded it: write the decoded characters")
 	}
 }
 

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 )
 
 func TestPrivilegedAsTheScriptReadIt(t *testing.T) {
 	t.Parallel()
 	for value, test := range map[string]struct {
-		tier  apply.Tier
+		tier  manifest.Tier
 		warns bool
 	}{
-		"true": {apply.System, false}, "True": {apply.System, false}, "false": {apply.Application, false}, "null": {apply.Application, false},
-		`"true"`: {apply.System, true}, `'TRUE'`: {apply.System, true}, "yes": {apply.System, true}, "Yes": {apply.System, true}, `"yes"`: {apply.System, true},
-		"on": {apply.System, true}, "y": {apply.System, true}, `" true "`: {apply.System, true},
-		`"false"`: {apply.Application, true}, "no": {apply.Application, true}, `"No"`: {apply.Application, true}, "off": {apply.Application, true}, "n": {apply.Application, true}, `""`: {apply.Application, true},
+		"true": {manifest.System, false}, "True": {manifest.System, false}, "false": {manifest.Application, false}, "null": {manifest.Application, false},
+		`"true"`: {manifest.System, true}, `'TRUE'`: {manifest.System, true}, "yes": {manifest.System, true}, "Yes": {manifest.System, true}, `"yes"`: {manifest.System, true},
+		"on": {manifest.System, true}, "y": {manifest.System, true}, `" true "`: {manifest.System, true},
+		`"false"`: {manifest.Application, true}, "no": {manifest.Application, true}, `"No"`: {manifest.Application, true}, "off": {manifest.Application, true}, "n": {manifest.Application, true}, `""`: {manifest.Application, true},
 	} {
 		t.Run(value, func(t *testing.T) {
 			t.Parallel()
@@ -69,8 +69,8 @@ func TestVariablesOfTheScript(t *testing.T) {
 		"nothing":   {map[string]string{"PATH": "/bin", "HOME": "/"}, nil},
 		"on":        {map[string]string{"DRYRUN": "1", "ONCE": "true", "DEBUG": "yes"}, nil},
 		"empty":     {map[string]string{"DRYRUN": "", "ONCE": " ", "DEBUG": ""}, nil},
-		"off":       {map[string]string{"DRYRUN": "false", "ONCE": " 0 ", "DEBUG": "No"}, []string{"DRYRUN=false, ONCE=0, DEBUG=No: off, as the text says"}},
-		"one":       {map[string]string{"ONCE": "OFF", "DEBUG": "1"}, []string{"ONCE=OFF: off, as the text says"}},
+		"off":       {map[string]string{"DRYRUN": "false", "ONCE": " 0 ", "DEBUG": "No"}, []string{"DRYRUN=false, ONCE=0, DEBUG=No: off; for the shell script"}},
+		"one":       {map[string]string{"ONCE": "OFF", "DEBUG": "1"}, []string{"ONCE=OFF: off; for the shell script"}},
 		"no verify": {map[string]string{"GIT_SSL_NO_VERIFY": "1"}, []string{"GIT_SSL_NO_VERIFY (certificates are always checked, name the server's CA in GIT_SSL_CAINFO)"}},
 		"several":   {map[string]string{"GIT_SSH_COMMAND": "ssh -i hunter22", "CURL_CA_BUNDLE": "/x", "ONCE": "0"}, []string{"ONCE=0", "GIT_SSH_COMMAND (use SSH_KEY_FILE and SSH_KNOWN_HOSTS_FILE); CURL_CA_BUNDLE (use --cacert in CURL_OPTIONS)"}},
 	} {
@@ -98,7 +98,7 @@ func TestEncodedCredentialsWarn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"joe:hunter%4022": true, "joe:hunter22%": false, "joe:100%sure": false, "joe:hunter22": false, "j%C3%A9:hunter22": true} {
 		config := mustConfigure(t, vars{"REPO": appURL, "REPOCREDS": text})
-		got := slices.ContainsFunc(config.Warnings, func(warning string) bool { return strings.HasPrefix(warning, "REPOCREDS: there is a %") })
+		got := slices.ContainsFunc(config.Warnings, func(warning string) bool { return strings.HasPrefix(warning, "REPOCREDS: percent-encoding") })
 		if got != want || strings.Contains(strings.Join(config.Warnings, "\n"), "hunter") {
 			t.Errorf("%s: warnings %q", text, config.Warnings)
 		}

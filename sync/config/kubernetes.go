@@ -7,39 +7,36 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubesync/kubesync/sync/config/flags"
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
 
-// Kubernetes tells how to reach the API server: KUBECTL_OPTIONS over a kubeconfig
+// Kubernetes is how to reach the API server: KUBECTL_OPTIONS over a kubeconfig
 // (KUBECONFIG, else ~/.kube/config) over the ServiceAccount of a pod. Files are read
 // when asked for, so that a kubeconfig that was replaced is seen.
 type Kubernetes struct {
 	flags     *genericclioptions.ConfigFlags
 	inCluster func() (*rest.Config, error) // nil where there is no ServiceAccount
 	podsOwn   string                       // namespace of the pod, empty outside of one
-	redactor  *Redactor
+	redactor  *redact.Redactor
 }
 
-// errNoCluster says that nothing tells of a cluster.
-var errNoCluster = errors.New("no cluster is configured: there is no kubeconfig (KUBECONFIG, or --kubeconfig or --server in KUBECTL_OPTIONS), " +
-	"and this is no pod with a ServiceAccount; DRYRUN=1 does without, and checks the manifests only")
+// errNoCluster says that no cluster is configured.
+var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or --kubeconfig or --server in KUBECTL_OPTIONS, " +
+	"or run in a pod with a ServiceAccount; DRYRUN=1 checks the manifests without a cluster")
 
-// kubectlOptions is what KUBECTL_OPTIONS says besides the connection.
-type kubectlOptions struct {
-	level    zerolog.Level // what -v asks for
-	warnings []string
-}
-
-// newKubernetes reads KUBECTL_OPTIONS and whatever it points at. It is a mistake if
-// that is no cluster where one is needed.
-func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *Redactor) (Kubernetes, kubectlOptions) {
+// newKubernetes reads KUBECTL_OPTIONS and whatever it points at, and returns the names of the flags that
+// are ignored. It is a mistake if that is no cluster where one is needed.
+func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *redact.Redactor) (Kubernetes, []string) {
 	const variable = "KUBECTL_OPTIONS"
 	k := Kubernetes{
 		flags:     genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag(),
@@ -47,80 +44,52 @@ func newKubernetes(options string, pod pod, needed bool, m *mistakes, redactor *
 		podsOwn:   pod.namespace,
 		redactor:  redactor,
 	}
-	flags := pflag.NewFlagSet(variable, pflag.ContinueOnError)
-	k.flags.AddFlags(flags)
-	verbosity := flags.IntP("v", "v", 0, "")
-	matchVersion := flags.Bool("match-server-version", false, "")
-	defineKubectlLogging(flags)
-
-	problems := parseFlags(flags, options)
+	set := pflag.NewFlagSet(variable, pflag.ContinueOnError)
+	k.flags.AddFlags(set)
+	defineIgnored(set)
+	problems := flags.Parse(set, options)
 	redactor.Add(k.secrets()...)
 	if *k.flags.Password != "" && *k.flags.Username == "" {
-		problems = append(problems, errors.New("--password is given without --username"))
+		problems = append(problems, errors.New("--password needs --username"))
 	}
 	if *k.flags.Username == "" {
 		// With these two, cli-runtime asks for what is missing on standard input,
-		// where nobody answers a daemon.
+		// where no one answers a daemon.
 		k.flags.Username, k.flags.Password = nil, nil
 	}
 	for _, problem := range problems {
 		m.add(variable, "%v; accepted are kubectl's flags for the connection (such as --kubeconfig, --context, --server, --namespace, --as), "+
-			"--username, --password and -v", problem)
+			"--username and --password", problem)
 	}
 	if len(problems) == 0 {
 		for _, problem := range k.check(needed) {
 			m.add(variable, "%v", problem)
 		}
 	}
-	result := kubectlOptions{level: verbosityLevel(*verbosity)}
-	if *matchVersion {
-		result.warnings = append(result.warnings, "KUBECTL_OPTIONS: --match-server-version is ignored: there is no client version to compare")
-	}
-	for _, name := range kubectlLogging() {
-		if flags.Changed(name) {
-			result.warnings = append(result.warnings, fmt.Sprintf("KUBECTL_OPTIONS: --%s is ignored: no kubectl runs here, see LOG_LEVEL and LOG_FORMAT", name))
+	var ignored []string
+	set.Visit(func(flag *pflag.Flag) {
+		if _, is := flag.Value.(flags.Ignored); is {
+			ignored = append(ignored, "--"+flag.Name)
 		}
-	}
-	if warning := missingKubeconfig(*k.flags.KubeConfig); warning != "" {
-		result.warnings = append(result.warnings, warning)
-	}
-	return k, result
+	})
+	return k, ignored
 }
 
-// kubectlLogging returns the flags by which kubectl says where its log goes: those of
-// today, and of the kubectl 1.11 that the shell script had.
-func kubectlLogging() []string {
-	return []string{
-		"logtostderr", "alsologtostderr", // truth values
-		"log-backtrace-at", "log-dir", "log-file", "log-flush-frequency", "stderrthreshold", "vmodule",
+// defineIgnored adds kubectl's flags that have no effect here: those about its log, of today's kubectl and
+// of kubectl 1.11, which the shell script had, and the comparison of its version with the server's.
+func defineIgnored(set *pflag.FlagSet) {
+	for _, name := range []string{"log-backtrace-at", "log-dir", "log-file", "log-flush-frequency", "stderrthreshold", "vmodule"} {
+		set.VarPF(flags.Ignored{}, name, "", "")
 	}
-}
-
-// defineKubectlLogging adds these flags, which have no effect.
-func defineKubectlLogging(flags *pflag.FlagSet) {
-	for i, name := range kubectlLogging() {
-		if flag := flags.VarPF(new(ignored), name, "", ""); i < 2 {
-			flag.NoOptDefVal = "true"
-		}
-	}
-}
-
-// verbosityLevel maps kubectl's -v, of whose levels 3 and 4 tell of changes and 5
-// and up of single requests.
-func verbosityLevel(verbosity int) zerolog.Level {
-	switch {
-	case verbosity >= 5:
-		return zerolog.TraceLevel
-	case verbosity >= 3:
-		return zerolog.DebugLevel
-	default:
-		return zerolog.InfoLevel
+	set.VarPF(flags.Ignored{}, "v", "v", "")
+	for _, name := range []string{"logtostderr", "alsologtostderr", "match-server-version"} {
+		set.VarPF(flags.Ignored{}, name, "", "").NoOptDefVal = "true"
 	}
 }
 
 // secrets returns what must not be printed of the options.
 func (k Kubernetes) secrets() []string {
-	secrets := urlSecrets(*k.flags.ProxyURL + " " + *k.flags.APIServer)
+	secrets := redact.URLs(*k.flags.ProxyURL + " " + *k.flags.APIServer)
 	return append(secrets, *k.flags.BearerToken, *k.flags.Password, *k.flags.Username+":"+*k.flags.Password)
 }
 
@@ -138,7 +107,7 @@ func (k Kubernetes) check(needed bool) []error {
 		}
 	}
 	if _, err := clientcmd.ParseTimeout(*k.flags.Timeout); err != nil {
-		problems = append(problems, fmt.Errorf("--request-timeout: %q is no duration such as 30s", *k.flags.Timeout))
+		problems = append(problems, fmt.Errorf("--request-timeout: %q is not a duration such as 30s", *k.flags.Timeout))
 	}
 	for _, extra := range *k.flags.ImpersonateUserExtra {
 		if !strings.Contains(extra, "=") {
@@ -154,23 +123,17 @@ func (k Kubernetes) check(needed bool) []error {
 	return problems
 }
 
-// missingKubeconfig returns a warning if KUBECONFIG names no file that exists.
-// kubectl goes on without a word; so does kubesync but for this one.
-func missingKubeconfig(explicit string) string {
+// warnOfMissingKubeconfig warns if KUBECONFIG names no file that exists: as kubectl, kubesync goes on
+// without it.
+func (b *builder) warnOfMissingKubeconfig() {
 	files := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
-	if explicit != "" || len(files) == 0 {
-		return ""
+	if len(files) > 0 && !slices.ContainsFunc(files, exists) {
+		b.warn("KUBECONFIG: no such file: %s", strings.Join(files, ", "))
 	}
-	for _, file := range files {
-		if _, err := os.Stat(file); err == nil {
-			return ""
-		}
-	}
-	return fmt.Sprintf("KUBECONFIG: no such file: %s", strings.Join(files, ", "))
 }
 
-// Configured tells whether anything says where a cluster is. It is true for a
-// kubeconfig that cannot be used, of which RESTConfig then tells why.
+// Configured reports whether anything says where a cluster is. It is true for a
+// kubeconfig that cannot be used, for which RESTConfig returns the reason.
 func (k Kubernetes) Configured() bool {
 	fromFile, err := k.fromFile()
 	return err != nil || fromFile || k.inCluster != nil
@@ -212,7 +175,7 @@ func (k Kubernetes) restConfig() (*rest.Config, error) {
 }
 
 // Namespace returns where kubectl would put a namespaced object that names no
-// namespace. Explicit tells that --namespace or the kubeconfig's context says so;
+// namespace. Explicit says that --namespace or the kubeconfig's context says so;
 // otherwise it is the pod's own or, outside of a pod, "default".
 func (k Kubernetes) Namespace() (namespace string, explicit bool, err error) {
 	if *k.flags.Namespace != "" {
@@ -249,7 +212,7 @@ func (k Kubernetes) rawConfig() (clientcmdapi.Config, error) {
 	return raw, nil
 }
 
-// fromFile tells whether flags or a kubeconfig say where the cluster is. Asking
+// fromFile reports whether flags or a kubeconfig say where the cluster is. Asking
 // clientcmd would not do: where they do not, it comes up with localhost:8080.
 func (k Kubernetes) fromFile() (bool, error) {
 	raw, err := k.rawConfig()
@@ -279,7 +242,7 @@ func (k Kubernetes) fromFile() (bool, error) {
 
 // override puts the flags over a pod's own configuration. clientcmd does so for
 // three of them only: --as would be dropped without a word, and kubesync would
-// write as somebody more powerful than it was told to.
+// write as a more powerful user than configured.
 func (k Kubernetes) override(config *rest.Config) (*rest.Config, error) {
 	f := k.flags
 	if *f.BearerToken != "" || *f.CertFile != "" || f.Username != nil {
@@ -299,7 +262,7 @@ func (k Kubernetes) override(config *rest.Config) (*rest.Config, error) {
 		config.Insecure, config.CAFile = true, ""
 	}
 	if *f.ProxyURL != "" {
-		proxy, err := parseProxy(*f.ProxyURL)
+		proxy, err := parseProxy(*f.ProxyURL, "http", "https", "socks5", "socks5h")
 		if err != nil {
 			return nil, fmt.Errorf("--proxy-url: %w", err)
 		}

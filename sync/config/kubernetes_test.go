@@ -183,7 +183,7 @@ func TestTheKubeconfigsTokenIsRedacted(t *testing.T) {
 	if _, err := config.Kubernetes.RESTConfig(); err != nil {
 		t.Fatal(err)
 	}
-	if got := config.Redactor.String("kubeconfig-token"); got != mask {
+	if got := config.Redactor.String("kubeconfig-token"); got != "***" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -219,23 +219,22 @@ func TestKubectlMistakes(t *testing.T) {
 		"unknown cluster":  {"--cluster nope --kubeconfig " + file, `no address of the cluster "nope"`},
 		"no cluster":       {"--context bare --kubeconfig " + file, `the context "bare" of the kubeconfig names no cluster`},
 		"lost cluster":     {"--context lost --kubeconfig " + file, `no address of the cluster "missing"`},
-		"namespace":        {"--namespace Mine", `--namespace: "Mine" is no name`},
-		"password alone":   {"--password hunter22", "--password is given without --username"},
+		"namespace":        {"--namespace Mine", `--namespace: "Mine" is not a valid name`},
+		"password alone":   {"--password hunter22", "--password needs --username"},
 		"timeout":          {"--request-timeout soon", `--request-timeout: "soon"`},
 		"extra":            {"--as-user-extra x", `--as-user-extra: "x" is not key=value`},
-		"word":             {"get pods", "a word among the options belongs to no flag"},
+		"word":             {"get pods", "an argument is not a flag"},
 		"quote":            {"--context 'a", "a quote is not closed"},
-		"no value":         {"--context", "the flag --context lacks its value"},
-		"no bool":          {"--insecure-skip-tls-verify=maybe", "the value of the flag --insecure-skip-tls-verify is no bool"},
-		"no number":        {"-v=high", "the value of the flag --v is no int"},
+		"no value":         {"--context", "the flag --context needs a value"},
+		"no bool":          {"--insecure-skip-tls-verify=maybe", "the value of the flag --insecure-skip-tls-verify is not a valid bool"},
 		"other verb's":     {"--dry-run=client --force", "the flag --dry-run is not supported"},
 		"all of them":      {"--dry-run=client --force", "the flag --force is not supported"},
 		"short":            {"-o yaml", "the flag -o is not supported"},
 		"joined":           {"-oyaml", "the flag -o is not supported"},
 		"help":             {"--help", "the flag --help is not supported"},
 		"short help":       {"-h", "the flag --help is not supported"},
-		"odd":              {"--=x", "a word that starts with a dash is no flag"},
-		"not a flag, long": {"---x", "a word that starts with a dash is no flag"},
+		"odd":              {"--=x", "an argument that starts with a dash is not a flag"},
+		"not a flag, long": {"---x", "an argument that starts with a dash is not a flag"},
 		"beyond ASCII":     {"-é", "is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,17 +11,29 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/internal/limits"
 	"github.com/kubesync/kubesync/repo"
-	"github.com/kubesync/kubesync/repo/limits"
+	"github.com/kubesync/kubesync/sync/config/curl"
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
+
+// listReader collects the entries of a list.
+type listReader struct {
+	*mistakes
+	list     *List
+	entries  []*entryReader // those with a URL
+	repos    []Repo
+	warnings []string
+	names    map[string]string // which entry has a name: "entry 1 (url)"
+}
 
 // List is the list of repos in CONFIG.
 type List struct {
 	source   source
 	defaults Repo                // what holds for entries that do not say otherwise
 	taken    map[string]repo.URL // names of the repos in REPO
-	redactor *Redactor
+	redactor *redact.Redactor
 	secrets  *secretFiles
 	limits   limits.Limits
 }
@@ -43,12 +55,12 @@ func (u *Unreachable) Error() string {
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // newList returns the list at a source. A file must exist; a web server is not asked.
-func newList(text string, options curlOptions, defaults Repo, others []Repo, bounds limits.Limits, redactor *Redactor, secrets *secretFiles) (*List, error) {
+func newList(text string, options curl.Options, defaults Repo, others []Repo, bounds limits.Limits, redactor *redact.Redactor, secrets *secretFiles) (*List, error) {
 	source, err := parseSource(text, options)
 	if err != nil {
 		return nil, err
 	}
-	defaults.Tier = apply.Application
+	defaults.Tier = manifest.Application
 	defaults.FromList = true
 	list := &List{source: source, defaults: defaults, taken: map[string]repo.URL{}, redactor: redactor, secrets: secrets, limits: bounds}
 	for _, other := range others {
@@ -68,7 +80,7 @@ func (l *List) String() string { return l.source.String() }
 
 // Read returns the repos that the list holds now, in its order, and what is worth a
 // warning. The error is *Unreachable if a web server did not deliver the list, and
-// Errors, which tells everything that is wrong, if it is no valid one.
+// Errors, with everything that is wrong, if the list is not valid.
 func (l *List) Read(ctx context.Context) ([]Repo, []string, error) {
 	content, err := l.source.read(ctx, l.limits)
 	if err != nil {
@@ -82,7 +94,7 @@ func (l *List) Read(ctx context.Context) ([]Repo, []string, error) {
 
 // parse reads a list.
 func (l *List) parse(content []byte) ([]Repo, []string, error) {
-	l.redactor.Add(urlSecrets(string(content))...)
+	l.redactor.Add(redact.URLs(string(content))...)
 	reader := &listReader{list: l, mistakes: &mistakes{}, names: map[string]string{}}
 	for name, url := range l.taken {
 		reader.names[name] = fmt.Sprintf("%s in REPO", url)
@@ -110,22 +122,22 @@ func parseArray(content []byte) (*yaml.Node, error) {
 	if json.Valid(content) {
 		content = jsonAsYAML(content)
 	}
-	const wanted = "want an array of objects, each with a url"
+	const wanted = "it must be an array of objects, each with a url"
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document, next yaml.Node
 	err := decoder.Decode(&document)
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("it is empty: %s, or []", wanted)
+		return nil, fmt.Errorf("empty: %s, or []", wanted)
 	case err != nil:
-		return nil, fmt.Errorf("it is neither JSON nor YAML: %w", err)
+		return nil, fmt.Errorf("neither JSON nor YAML: %w", err)
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("it is no array: %s", wanted)
+		return nil, fmt.Errorf("not an array: %s", wanted)
 	}
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("more than one document is there: %s", wanted)
+		return nil, fmt.Errorf("more than one document: %s", wanted)
 	}
 	return root, nil
 }

@@ -1,16 +1,20 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
 
 // read returns what the list with this content says, beside a repo called taken.
@@ -97,46 +101,46 @@ func TestListMistakes(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"empty file":       {"", []string{"it is empty"}},
-		"comment only":     {"# nothing\n", []string{"it is"}},
-		"object":           {`{"url": "https://h/x"}`, []string{"it is no array: want an array of objects"}},
-		"text":             {"hello", []string{"it is no array"}},
-		"broken JSON":      {"[\n{\"url\": \"https://h/x\",\n", []string{"it is neither JSON nor YAML", "line"}},
+		"empty file":       {"", []string{"empty: "}},
+		"comment only":     {"# nothing\n", []string{"empty: "}},
+		"object":           {`{"url": "https://h/x"}`, []string{"not an array: it must be an array of objects"}},
+		"text":             {"hello", []string{"not an array"}},
+		"broken JSON":      {"[\n{\"url\": \"https://h/x\",\n", []string{"neither JSON nor YAML", "line"}},
 		"two documents":    {"- url: https://h/x\n---\n- url: https://h/y\n", []string{"more than one document"}},
-		"entry text":       {"- https://h/x\n", []string{"entry 1 (line 1): it is no object"}},
-		"no url":           {"- name: x\n", []string{"entry 1 (line 1): it has no url"}},
-		"null url":         {"- url:\n", []string{"it has no url"}},
-		"url number":       {"- url: 7\n", []string{"entry 1 (line 1): url: 7 is no text"}},
+		"entry text":       {"- https://h/x\n", []string{"entry 1 (line 1): not an object"}},
+		"no url":           {"- name: x\n", []string{"entry 1 (line 1): url: required"}},
+		"null url":         {"- url:\n", []string{"url: required"}},
+		"url number":       {"- url: 7\n", []string{"entry 1 (line 1): url: must be a text: write \"7\""}},
 		"bad url":          {"- url: ftp://h/x\n", []string{`url: git URL "ftp://h/x"`}},
-		"misspelt":         {"- url: https://h/x\n  priviliged: true\n", []string{`entry 1 (https://h/x, line 1): "priviliged" is misspelt: write "privileged"`}},
-		"twice":            {"- url: https://a/x\n- url: https://b/x\n", []string{`entry 2 (https://b/x, line 2): it is called "x", and so is entry 1 (https://a/x): give one of them another "name"`}},
-		"taken":            {"- url: https://h/x\n  name: taken\n", []string{`it is called "taken", and so is https://h/taken in REPO`}},
+		"misspelt":         {"- url: https://h/x\n  priviliged: true\n", []string{`entry 1 (https://h/x, line 1): unknown key "priviliged": did you mean "privileged"?`}},
+		"twice":            {"- url: https://a/x\n- url: https://b/x\n", []string{`entry 2 (https://b/x, line 2): the name "x" is that of entry 1 (https://a/x), too: give one of them another "name"`}},
+		"taken":            {"- url: https://h/x\n  name: taken\n", []string{`the name "taken" is that of https://h/taken in REPO`}},
 		"same name":        {"- url: https://h/x\n  name: a\n- url: https://h/x\n  name: a\n", []string{`"a"`}},
 		"duplicate key":    {"- url: https://h/x\n  cmd: a\n  cmd: b\n", []string{"entry 1 (line 1)", "already defined"}},
-		"name":             {"- url: https://h/x\n  name: My App\n", []string{`name: "My App" is no valid name`}},
+		"name":             {"- url: https://h/x\n  name: My App\n", []string{`name: "My App" is not a valid name`}},
 		"long name":        {"- url: https://h/x\n  name: " + strings.Repeat("a", 245) + "\n", []string{"longer than 244"}},
 		"nameless":         {"- url: https://h/__\n", []string{"holds nothing that can be the repo's name"}},
 		"cmd":              {"- url: https://h/x\n  cmd: a | b\n", []string{"cmd: "}},
-		"cmd array":        {"- url: https://h/x\n  cmd: [a, b]\n", []string{"cmd: want a text"}},
+		"cmd array":        {"- url: https://h/x\n  cmd: [a, b]\n", []string{"cmd: must be a text"}},
 		"ymldir":           {"- url: https://h/x\n  ymldir: ../y\n", []string{`ymldir: "../y" is not a path inside`}},
-		"privileged":       {"- url: https://h/x\n  privileged: maybe\n", []string{`privileged: "maybe" is neither: want true or false, without quotes`}},
-		"privileged 1":     {"- url: https://h/x\n  privileged: 1\n", []string{"privileged: want true or false"}},
-		"privileged \"1\"": {"- url: https://h/x\n  privileged: \"1\"\n", []string{`privileged: "1" is neither`}},
-		"privileged array": {"- url: https://h/x\n  privileged: [true]\n", []string{"privileged: want true or false"}},
-		"same directory":   {"- {url: https://h/x, ymldir: a/}\n- {url: https://h/x, ymldir: /a}\n", []string{`entry 2 (https://h/x, line 2): it is called "x-a", and so is entry 1 (https://h/x): give one of them another "name"`}},
-		"twice by slash":   {"- url: https://h/x/\n- url: https://h/x\n", []string{`it is called "x", and so is entry 1 (https://h/x)`}},
+		"privileged":       {"- url: https://h/x\n  privileged: maybe\n", []string{`privileged: "maybe" must be true or false, without quotes`}},
+		"privileged 1":     {"- url: https://h/x\n  privileged: 1\n", []string{"privileged: must be true or false"}},
+		"privileged \"1\"": {"- url: https://h/x\n  privileged: \"1\"\n", []string{`privileged: "1" must be true or false`}},
+		"privileged array": {"- url: https://h/x\n  privileged: [true]\n", []string{"privileged: must be true or false"}},
+		"same directory":   {"- {url: https://h/x, ymldir: a/}\n- {url: https://h/x, ymldir: /a}\n", []string{`entry 2 (https://h/x, line 2): the name "x-a" is that of entry 1 (https://h/x), too: give one of them another "name"`}},
+		"twice by slash":   {"- url: https://h/x/\n- url: https://h/x\n", []string{`the name "x" is that of entry 1 (https://h/x)`}},
 		"version":          {"- url: https://h/x\n  version_mode: newest\n", []string{`version_mode: version mode "newest"`, "tag:latest"}},
 		"worktree":         {"- url: https://h/x\n  version_mode: worktree\n", []string{"needs a file:// URL"}},
 		"interval":         {"- url: https://h/x\n  interval: soon\n", []string{`interval: "soon" is neither`}},
 		"interval short":   {"- url: https://h/x\n  interval: 0.1\n", []string{`interval: "0.1" is too short`}},
-		"interval array":   {"- url: https://h/x\n  interval: [1]\n", []string{"interval: want seconds"}},
-		"creds_file":       {"- url: https://h/x\n  creds_file: creds\n", []string{`creds_file: "creds" is no absolute path`}},
-		"namespace":        {"- url: https://h/x\n  namespace: A\n", []string{`namespace: "A" is no name`}},
-		"namespaces":       {"- url: https://h/x\n  namespaces: [a, B]\n", []string{`namespaces: "B" is no name`}},
-		"namespaces obj":   {"- url: https://h/x\n  namespaces: {a: b}\n", []string{"namespaces: want a text"}},
-		"prune":            {"- url: https://h/x\n  prune: off\n", []string{"prune: want true or false"}},
+		"interval array":   {"- url: https://h/x\n  interval: [1]\n", []string{"interval: must be a text"}},
+		"creds_file":       {"- url: https://h/x\n  creds_file: creds\n", []string{`creds_file: "creds" is not an absolute path`}},
+		"namespace":        {"- url: https://h/x\n  namespace: A\n", []string{`namespace: "A" is not a valid name`}},
+		"namespaces":       {"- url: https://h/x\n  namespaces: [a, B]\n", []string{`namespaces: "B" is not a valid name`}},
+		"namespaces obj":   {"- url: https://h/x\n  namespaces: {a: b}\n", []string{"namespaces: must be a text"}},
+		"prune":            {"- url: https://h/x\n  prune: off\n", []string{"prune: must be true or false"}},
 		"all at once": {"- url: https://h/x\n  prune: maybe\n  interval: soon\n- name: z\n- priviliged: true\n  url: https://h/z\n",
-			[]string{"prune: ", "interval: ", "entry 2 (line 4): it has no url", "entry 3 (https://h/z, line 5): \"priviliged\""}},
+			[]string{"prune: ", "interval: ", "entry 2 (line 4): url: required", "entry 3 (https://h/z, line 5): unknown key \"priviliged\""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,12 +157,12 @@ func TestListMistakes(t *testing.T) {
 func TestUnknownKeysWarn(t *testing.T) {
 	t.Parallel()
 	repos, warnings, err := read(t, "- url: https://joe:hunter22@h/x\n  colour: red\n  Privileged: true\n", nil)
-	if err != nil || len(repos) != 1 || repos[0].Tier != apply.Application {
+	if err != nil || len(repos) != 1 || repos[0].Tier != manifest.Application {
 		t.Fatalf("got %+v, %v", repos, err)
 	}
 	want := []string{
-		`CONFIG: entry 1 (https://h/x, line 1): the key "Privileged" is not known, and ignored`,
-		`CONFIG: entry 1 (https://h/x, line 1): the key "colour" is not known, and ignored`,
+		`CONFIG: entry 1 (https://h/x, line 1): unknown key "Privileged", ignored: the keys are url, cmd, creds_file, interval, name, namespace, namespaces, privileged, prune, recursive, suspend, version_mode, ymldir`,
+		`CONFIG: entry 1 (https://h/x, line 1): unknown key "colour", ignored: the keys are url, cmd, creds_file, interval, name, namespace, namespaces, privileged, prune, recursive, suspend, version_mode, ymldir`,
 	}
 	if !reflect.DeepEqual(warnings, want) {
 		t.Errorf("got %q, want %q", warnings, want)
@@ -200,6 +204,37 @@ func TestTheListIsReadAnew(t *testing.T) {
 	}
 }
 
+// TestAListOnAServer reads lists that cannot be had, which may come later, and one that is wrong.
+func TestAListOnAServer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/wrong":
+			fmt.Fprint(w, "<html>")
+		case "/large":
+			_, _ = w.Write(bytes.Repeat([]byte(" "), 4<<20+2)) // the client hangs up
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(server.Close)
+	for path, test := range map[string]struct {
+		want        []string
+		unreachable bool
+	}{
+		"/none?token=hunter22": {[]string{"CONFIG: fetch " + server.URL + "/none?***: ", "503"}, true},
+		"/large":               {[]string{"CONFIG: fetch ", "more than 4 MiB, the limit", "that is fixed"}, true},
+		"/wrong":               {[]string{"CONFIG: " + server.URL + "/wrong: not an array"}, false},
+	} {
+		_, _, err := mustConfigure(t, vars{"CONFIG": server.URL + path}).List.Read(t.Context())
+		expect(t, err, test.want...)
+		var unreachable *Unreachable
+		if errors.As(err, &unreachable) != test.unreachable || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%s: got a %T: %v", path, err, err)
+		}
+	}
+}
+
 func TestEqual(t *testing.T) {
 	t.Parallel()
 	one := func(content string) Repo {
@@ -228,7 +263,7 @@ func FuzzList(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {
-		list := &List{source: fileSource("/list"), redactor: NewRedactor(), defaults: Repo{Interval: time.Minute, Tier: apply.Application, FromList: true}}
+		list := &List{source: fileSource("/list"), redactor: redact.New(), defaults: Repo{Interval: time.Minute, Tier: manifest.Application, FromList: true}}
 		repos, _, err := list.parse([]byte(content))
 		if err != nil {
 			return

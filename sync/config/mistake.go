@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
 
 // Mistake is one thing wrong with the configuration.
@@ -55,9 +57,9 @@ func parse[T any](m *mistakes, variable, value string, parser func(string) (T, e
 }
 
 // err returns the mistakes as an error in the order in which the variables are
-// documented, nil if there are none. What the redactor
-// knows to be secret is masked, whichever parser it came from.
-func (m *mistakes) err(redactor *Redactor) error {
+// documented, nil if there are none. Every known secret is masked, whichever parser it
+// came from.
+func (m *mistakes) err(redactor *redact.Redactor) error {
 	if len(m.found) == 0 {
 		return nil
 	}

@@ -55,7 +55,7 @@ func (l *listReader) nameEntries() {
 			names = append(names, strconv.Quote(entry.to.Name))
 		}
 		if several && len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names) {
-			l.warnings = append(l.warnings, fmt.Sprintf("CONFIG: entries without a name have the same url, %s, and are called %s after url and ymldir: "+
+			l.warnings = append(l.warnings, fmt.Sprintf("CONFIG: entries without a name have the same url, %s, and are named %s after url and ymldir: "+
 				`give each a "name", which stays when such an entry is added or removed`, unnamed[url][0].to.URL, strings.Join(names, ", ")))
 		}
 	}

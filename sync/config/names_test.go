@@ -110,7 +110,7 @@ func TestNamesThatCollide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := read(t, "["+entries+"]", nil)
-			expect(t, err, "CONFIG: ", "it is called ", `give one of them another "name"`)
+			expect(t, err, "CONFIG: ", "the name ", `give one of them another "name"`)
 		})
 	}
 }

@@ -3,10 +3,11 @@ package config
 import (
 	"errors"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubesync/kubesync/sync/config/redact"
 )
 
 // proxyVariables are the names under which programs look for a proxy: kubesync itself
@@ -16,32 +17,21 @@ func proxyVariables() []string {
 	return []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 }
 
-// findProxies returns the proxy variables that are set.
-func findProxies() map[string]string {
-	found := map[string]string{}
-	for _, name := range proxyVariables() {
-		if value := os.Getenv(name); value != "" {
-			found[name] = value
-		}
-	}
-	return found
-}
-
 // proxies checks the proxy variables. net/http takes one that it cannot read for none, and
-// would contact the host directly, which whoever set it wants least of all.
+// would contact the host directly, which its user does not want.
 func (b *builder) proxies() {
-	found := b.host.proxies
+	found := b.host.set
 	for _, name := range proxyVariables() {
-		value, set := found[name]
-		if !set {
+		value := found[name]
+		if value == "" {
 			continue
 		}
-		b.redactor.Add(urlSecrets(value + " http://" + value)...)
+		b.redactor.Add(redact.URLs(value + " http://" + value)...)
 		schemes := []string{"http", "https", "socks5", "socks5h"}
 		if strings.EqualFold(name, "ALL_PROXY") {
 			schemes = append(schemes, "socks", "socks4", "socks4a") // curl knows these, too
 		}
-		if err := checkProxy(value, schemes); err != nil {
+		if _, err := parseProxy(value, schemes...); err != nil {
 			b.add(name, "%v", err)
 		}
 	}
@@ -51,10 +41,10 @@ func (b *builder) proxies() {
 	}
 }
 
-// checkProxy refuses what net/http would take for no proxy, or for one that nobody means: it
-// puts "http://" before whatever it cannot read. The error holds nothing of the text, as
-// it may be a password that makes it unreadable.
-func checkProxy(text string, schemes []string) error {
+// parseProxy reads the address of a proxy, "http://" being the default scheme. It refuses what net/http
+// would take for no proxy, or for one that no one means. The error holds nothing of the text, as it may be
+// a password that makes it unreadable.
+func parseProxy(text string, schemes ...string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -64,9 +54,9 @@ func checkProxy(text string, schemes []string) error {
 	}
 	switch {
 	case err != nil || proxy.Hostname() == "" || strings.Trim(proxy.Path, "/") != "" || proxy.RawQuery != "" || proxy.Fragment != "":
-		return errors.New("it is no proxy's address, and would be ignored: want [http://][user:password@]host[:port], special characters of a password percent-encoded")
+		return nil, errors.New("not the address of a proxy: use [http://][user:password@]host[:port], special characters of a password percent-encoded")
 	case !slices.Contains(schemes, proxy.Scheme): // url.Parse has made it lower case
-		return errors.New("its scheme is none of " + strings.Join(schemes, ", "))
+		return nil, errors.New("the scheme must be one of " + strings.Join(schemes, ", "))
 	}
-	return nil
+	return proxy, nil
 }

@@ -12,7 +12,7 @@ import (
 
 func TestProxyVariables(t *testing.T) {
 	t.Parallel()
-	const unreadable, scheme = "it is no proxy's address, and would be ignored: want ", "its scheme is none of "
+	const unreadable, scheme = "not the address of a proxy: use ", "the scheme must be one of "
 	for value, want := range map[string]string{
 		"proxy":                                 "",
 		"proxy:3128":                            "",
@@ -45,7 +45,7 @@ func TestProxyVariables(t *testing.T) {
 		"http://user:hunter22@proxy, http://b/": unreadable,
 	} {
 		for _, name := range proxyVariables() {
-			_, err := configure(t, vars{"REPO": appURL}, host{listFile: "/none", proxies: map[string]string{name: value}})
+			_, err := configure(t, vars{"REPO": appURL}, host{listFile: "/none", set: map[string]string{name: value}})
 			ours := !strings.EqualFold(name, "ALL_PROXY")
 			switch {
 			case want == "" || want == scheme && !ours && strings.HasPrefix(value, "socks"):
@@ -72,14 +72,14 @@ func TestAllProxyAlone(t *testing.T) {
 		for name := range strings.FieldsSeq(set) {
 			proxies[name] = "http://user:hunter22@proxy:1"
 		}
-		config, err := configure(t, vars{"REPO": appURL}, host{listFile: "/none", proxies: proxies})
+		config, err := configure(t, vars{"REPO": appURL}, host{listFile: "/none", set: proxies})
 		if warnings := strings.Join(config.Warnings, " "); err != nil || strings.Count(warnings, "ALL_PROXY: kubesync itself") != want || strings.Contains(warnings, "hunter22") {
 			t.Errorf("%s: error %v, warnings %q", set, err, warnings)
 		}
 	}
 }
 
-// TestIgnoredProxiesAreRefused holds checkProxy against what net/http makes of the variable,
+// TestIgnoredProxiesAreRefused holds parseProxy against what net/http makes of the variable,
 // which it reads once in a process: so it runs itself.
 func TestIgnoredProxiesAreRefused(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,8 @@ func TestIgnoredProxiesAreRefused(t *testing.T) {
 	}
 	if os.Getenv("KUBESYNC_TEST_PROXY_RULE") != "" {
 		proxy, err := http.ProxyFromEnvironment(&http.Request{URL: target})
-		if direct := err != nil || proxy == nil; direct && checkProxy(os.Getenv("HTTP_PROXY"), []string{"http"}) == nil {
+		_, refused := parseProxy(os.Getenv("HTTP_PROXY"), "http")
+		if direct := err != nil || proxy == nil; direct && refused == nil {
 			t.Errorf("net/http goes there directly (proxy %v, error %v)", proxy, err)
 		}
 		return

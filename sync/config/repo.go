@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 )
 
@@ -27,7 +27,7 @@ type Repo struct {
 	Recursive       bool
 	ConventionalDir bool // kubernetes/ is looked for
 
-	Tier       apply.Tier
+	Tier       manifest.Tier
 	Namespace  string   // for objects that name none; empty: not set
 	Namespaces []string // the only ones the repo writes to, besides Config.Namespaces; nil for all
 	Prune      bool
@@ -35,14 +35,14 @@ type Repo struct {
 	FromList   bool // it stands in CONFIG, not in REPO
 }
 
-// Equal tells whether two entries say the same, so that what runs for the one need
+// Equal reports whether two entries say the same, so that what runs for the one need
 // not be started anew for the other.
 func (r Repo) Equal(other Repo) bool { return reflect.DeepEqual(r, other) }
 
 // longestName leaves room for the prefix of the parent's name.
 const longestName = validation.DNS1123SubdomainMaxLength - len("kubesync-")
 
-// parseRepoName checks a name that somebody chose for a repo.
+// parseRepoName checks a name that a user chose for a repo.
 func parseRepoName(name string) (string, error) {
 	if _, err := parseObjectName(name); err != nil {
 		return "", err

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
 // planted is a password that could not be mistaken for something else. Its special
@@ -104,60 +101,4 @@ func TestNoSecretIsInWhatAListSays(t *testing.T) {
 			}
 		})
 	}
-}
-
-// optionSeeds are texts to start fuzzing from, with the place of the secret between.
-func optionSeeds(f *testing.F) {
-	for _, seed := range [][2]string{
-		{"-u joe:", " -L"}, {"-H 'A: ", "'"}, {"--header=", ""}, {"-kLu", " -x"}, {"--max-time ", ""}, {"-z", "z"}, {"--token ", " --bad"},
-		{"-v", ""}, {"--=", ""}, {"'", ""}, {"\\", "\\"}, {"--", " -- "}, {"-test.", ""}, {"--cert ", ""}, {"-\xff", ""}, {"-é", ""},
-	} {
-		f.Add(seed[0], seed[1])
-	}
-}
-
-// FuzzCurlOptions looks for a secret in what is said about the flags around it. A
-// path may be printed, hence a secret given as a path.
-func FuzzCurlOptions(f *testing.F) {
-	optionSeeds(f)
-	f.Fuzz(func(t *testing.T, before, after string) {
-		redactor := NewRedactor()
-		options, problems := parseCurlOptions(before+planted+after, redactor)
-		if strings.Contains(options.caFile+options.caDir+options.certFile+options.keyFile, "S3cr3t") {
-			return
-		}
-		for _, problem := range problems {
-			hides(t, withoutDashed(problem.Error()))
-		}
-		if len(problems) == 0 {
-			if _, _, err := options.transports(); err != nil {
-				t.Errorf("accepted, and yet: %v", err)
-			}
-		}
-	})
-}
-
-// FuzzKubectlOptions does the same for kubectl's flags.
-func FuzzKubectlOptions(f *testing.F) {
-	optionSeeds(f)
-	f.Fuzz(func(t *testing.T, before, after string) {
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		genericclioptions.NewConfigFlags(false).WithDeprecatedPasswordFlag().AddFlags(flags)
-		flags.IntP("v", "v", 0, "")
-		for _, problem := range parseFlags(flags, before+planted+after) {
-			hides(t, withoutDashed(problem.Error()))
-		}
-	})
-}
-
-// withoutDashed takes the name of an unknown flag out of a text: a secret right behind
-// two dashes, or behind letters, cannot be told from the name of a flag.
-func withoutDashed(text string) string {
-	const prefix, suffix = "the flag --", " is not supported"
-	if rest, found := strings.CutPrefix(text, prefix); found {
-		if _, after, found := strings.Cut(rest, suffix); found {
-			return after
-		}
-	}
-	return text
 }

@@ -7,9 +7,8 @@ import (
 )
 
 // secretFiles are the files that hold secrets, as far as the variables and the lists
-// read so far name them. What was named once stays known: its content may still be
-// good for something. It may be used
-// concurrently.
+// read so far name them. What was named once stays known: its content may still be valid.
+// It may be used concurrently.
 type secretFiles struct {
 	mu    sync.Mutex
 	names map[string]bool

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kubesync/kubesync/test/lab/pki"
 )
 
 // All that holds a secret is told, also what a list names that is read later, and a
 // kubeconfig that changes.
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
-	client := certificate(t)
-	cert, key := writeFile(t, "cert.pem", client.cert), writeFile(t, "key.pem", client.key)
+	cert, key := keyPair(t)
 	credentials, hook := writeFile(t, "credentials", "joe:hunter22"), writeFile(t, "hook", "hunter22")
 	list := writeFile(t, "list", "- {url: 'https://h/x', creds_file: /late/credentials}\n")
 	access := writeFile(t, "kubeconfig", kubeconfig)
@@ -48,11 +49,24 @@ func TestSecretFiles(t *testing.T) {
 	check("with a broken kubeconfig", append(first, "/late/credentials")...)
 }
 
+// keyPair returns the files of a certificate and its key.
+func keyPair(t *testing.T) (cert, key string) {
+	t.Helper()
+	authority, err := pki.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server("kubesync")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "cert.pem", string(pair.Cert)), writeFile(t, "key.pem", string(pair.Key))
+}
+
 // Flags for keys count as well, and a kubeconfig that is not there yet.
 func TestSecretFilesOfFlags(t *testing.T) {
 	t.Parallel()
-	client := certificate(t)
-	cert, key := writeFile(t, "cert.pem", client.cert), writeFile(t, "key.pem", client.key)
+	cert, key := keyPair(t)
 	config := mustConfigure(t, vars{"REPO": appURL, "KUBECTL_OPTIONS": fmt.Sprintf("--server https://h --client-certificate %s --client-key %s", cert, key)})
 	want := []string{key, cert, os.Getenv("KUBECONFIG")}
 	if got := config.SecretFiles(); !slices.Equal(got, want) {

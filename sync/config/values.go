@@ -33,8 +33,7 @@ func oneOf[T ~string](words ...T) func(string) (T, error) {
 			}
 			accepted[i] = strconv.Quote(string(word))
 		}
-		last := len(accepted) - 1
-		return "", fmt.Errorf("%q is none of %s and %s", text, strings.Join(accepted[:last], ", "), accepted[last])
+		return "", fmt.Errorf("%q must be one of %s", text, strings.Join(accepted, ", "))
 	}
 }
 
@@ -98,12 +97,12 @@ func parseConcurrency(text string) (int, error) {
 func parseLogLevel(text string) (zerolog.Level, error) {
 	level, err := zerolog.ParseLevel(strings.ToLower(text))
 	if err != nil || level > zerolog.Disabled || level < zerolog.TraceLevel || level == zerolog.NoLevel {
-		return zerolog.InfoLevel, fmt.Errorf("%q is none of trace, debug, info, warn, error, fatal, panic and disabled", text)
+		return zerolog.InfoLevel, fmt.Errorf("%q must be one of trace, debug, info, warn, error, fatal, panic, disabled", text)
 	}
 	return level, nil
 }
 
-// isSeparator tells what stands between the elements of a list.
+// isSeparator reports whether a character separates the elements of a list.
 func isSeparator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
 // splitList returns the elements of a list, nil if there are none: nil and empty are
@@ -131,7 +130,7 @@ func parseNamespaces(text string) ([]string, error) {
 // parseNamespace checks the name of a namespace.
 func parseNamespace(name string) (string, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q is no name of a namespace (lower-case letters, digits and dashes, 63 at most)", name)
+		return "", fmt.Errorf("%q is not a valid name of a namespace (lower-case letters, digits and dashes, 63 at most)", name)
 	}
 	return name, nil
 }
@@ -139,7 +138,7 @@ func parseNamespace(name string) (string, error) {
 // parseObjectName checks the name of a Lease or a ConfigMap.
 func parseObjectName(name string) (string, error) {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q is no valid name (lower-case letters, digits, dashes and dots, 253 at most)", name)
+		return "", fmt.Errorf("%q is not a valid name (lower-case letters, digits, dashes and dots, 253 at most)", name)
 	}
 	return name, nil
 }
@@ -152,7 +151,7 @@ func parseVariableNames(text string) ([]string, error) {
 	names := splitList(text)
 	for _, name := range names {
 		if !variableName.MatchString(name) {
-			problems = append(problems, fmt.Errorf("%q is no name of an environment variable (letters, digits and _)", name))
+			problems = append(problems, fmt.Errorf("%q is not a name of an environment variable (letters, digits and _)", name))
 		}
 	}
 	return names, join(problems)

@@ -7,21 +7,23 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync"
 )
 
-// Cluster tells what is known of the cluster besides the syncs.
+// Cluster returns what is known of the cluster besides the syncs.
 type Cluster interface {
 	// Blind returns what cannot be watched at the moment.
 	Blind() []apply.Blind
-	// Abandoned returns the sets whose repos are not listed any more.
-	Abandoned() []apply.Abandoned
+	// Unlisted returns the sets whose repos are not listed any more.
+	Unlisted() []apply.Unlisted
 }
 
-// Health tells how objects are, as opposed to how they are declared.
+// Health returns how objects are, as opposed to how they are declared.
 type Health interface {
 	// Health returns the health of a repo's objects, as far as it is known.
-	Health(repo string) map[apply.ID]apply.Health
+	Health(repo string) map[manifest.ID]observed.Health
 }
 
 // Options are what a Board works with. Each may be left out.
@@ -31,7 +33,7 @@ type Options struct {
 	Health  Health
 	// Redact masks the secrets in a text; nil for leaving it as it is.
 	Redact func(string) string
-	// Holder names who holds the Lease, for a process that stands by.
+	// Holder names who holds the Lease, for a process on standby.
 	Holder func() string
 }
 
@@ -39,7 +41,7 @@ type Options struct {
 type Listed struct {
 	Name string
 	URL  string // without credentials
-	Tier apply.Tier
+	Tier manifest.Tier
 }
 
 // Board keeps what is known of all repos. It implements [sync.Observer]. Its
@@ -52,7 +54,7 @@ type Board struct {
 	listed    []Listed      // nil until the list was read
 	listError *Trouble      // why the list cannot be read, nil if it can
 	repos     map[string]*record
-	writing   bool      // this process is the one writer
+	writing   bool      // this process is the leader
 	changed   time.Time // when it became that, or ceased to be
 	events    events
 }
@@ -66,8 +68,8 @@ func NewBoard(options Options) *Board {
 	return &Board{options: options, started: now, changed: now, repos: map[string]*record{}}
 }
 
-// List tells which repos there are, in the configuration's order, or why that cannot be
-// told: then the last list stays in force.
+// List takes which repos there are, in the configuration's order, or why that cannot be
+// known: then the last list stays in force.
 func (b *Board) List(repos []Listed, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,12 +92,12 @@ func (b *Board) List(repos []Listed, err error) {
 	b.events.publish("list", b.names())
 }
 
-// dropUnlisted forgets the repos that are not listed and of which nobody will tell that
-// they were abandoned: because they never synced, or because whoever synced them has
-// ended with the term of this process as the one writer.
+// dropUnlisted forgets the repos that are not listed and of which no one will report that
+// they were unlisted: because they never synced, or because whoever synced them has
+// ended with the leadership of this process.
 func (b *Board) dropUnlisted() {
 	if b.listed == nil {
-		return // nobody knows yet
+		return // no one knows yet
 	}
 	for name, r := range b.repos {
 		if !slices.ContainsFunc(b.listed, func(l Listed) bool { return l.Name == name }) && (r.never() || r.ended) {
@@ -104,7 +106,7 @@ func (b *Board) dropUnlisted() {
 	}
 }
 
-// Lead tells whether this process is the one writer from now on. When it ceases to be,
+// Lead sets whether this process is the leader from now on. When it ceases to be,
 // all syncs have ended.
 func (b *Board) Lead(writing bool) {
 	b.mu.Lock()
@@ -147,23 +149,23 @@ func (b *Board) Drift(drift apply.Drift) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	told := b.record(drift.Repo).drifted(drift, now, b.options.Redact)
-	b.events.publish("drift", driftEvent{Repo: drift.Repo, Object: drift.ID.String(), Drift: told})
+	noted := b.record(drift.Repo).drifted(drift, now, b.options.Redact)
+	b.events.publish("drift", driftEvent{Repo: drift.Repo, Object: drift.ID.String(), Drift: noted})
 }
 
-// Abandon implements [sync.Observer].
-func (b *Board) Abandon(repo string) {
+// Unlist implements [sync.Observer].
+func (b *Board) Unlist(repo string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.repos, repo) // what is left of it in the cluster, the cluster tells
-	b.events.publish("abandoned", map[string]string{"repo": repo})
+	delete(b.repos, repo) // what is left of it in the cluster, the cluster returns
+	b.events.publish("unlisted", map[string]string{"repo": repo})
 }
 
 // record returns what is known of a repo, which may be nothing yet.
 func (b *Board) record(name string) *record {
 	r := b.repos[name]
 	if r == nil {
-		r = &record{tracks: map[apply.ID]track{}}
+		r = &record{tracks: map[manifest.ID]track{}}
 		b.repos[name] = r
 	}
 	return r
@@ -187,7 +189,7 @@ func (b *Board) names() []string {
 
 // Overview returns all that is known, but for the objects and earlier syncs.
 func (b *Board) Overview() Overview {
-	view := Overview{Version: b.options.Version, Started: b.started, Stale: b.stale(), Repos: []Repo{}, Abandoned: b.abandoned()}
+	view := Overview{Version: b.options.Version, Started: b.started, Stale: b.stale(), Repos: []Repo{}, Unlisted: b.unlisted()}
 	b.mu.Lock()
 	view.Writing, view.ListError = b.writing, copied(b.listError)
 	names := b.names()
@@ -254,33 +256,33 @@ func (b *Board) Objects(name string, filter Filter) ([]Object, bool) {
 	return known.objects(health, filter, b.options.Redact), true
 }
 
-// health returns the health of a repo's objects; nil if nobody knows it.
-func (b *Board) health(repo string) map[apply.ID]apply.Health {
+// health returns the health of a repo's objects; nil if no one knows it.
+func (b *Board) health(repo string) map[manifest.ID]observed.Health {
 	if b.options.Health == nil {
 		return nil
 	}
 	return b.options.Health.Health(repo)
 }
 
-// abandoned returns the abandoned sets.
-func (b *Board) abandoned() []Abandoned {
-	sets := []Abandoned{}
+// unlisted returns the unlisted sets.
+func (b *Board) unlisted() []Unlisted {
+	sets := []Unlisted{}
 	if b.options.Cluster == nil {
 		return sets
 	}
-	for _, set := range b.options.Cluster.Abandoned() {
-		sets = append(sets, Abandoned(set))
+	for _, set := range b.options.Cluster.Unlisted() {
+		sets = append(sets, Unlisted(set))
 	}
 	return sets
 }
 
-// stale tells why nobody knows how the cluster is now; nil if that is known.
+// stale returns why no one knows how the cluster is now; nil if that is known.
 func (b *Board) stale() *Stale {
 	b.mu.Lock()
 	writing, changed := b.writing, b.changed
 	b.mu.Unlock()
 	if !writing {
-		return &Stale{Since: changed, Reasons: []string{"this process stands by: it does not hold the Lease, and watches nothing"}}
+		return &Stale{Since: changed, Reasons: []string{"this process is on standby: it does not hold the Lease, and watches nothing"}}
 	}
 	if b.options.Cluster == nil {
 		return nil

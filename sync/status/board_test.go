@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
@@ -27,11 +29,11 @@ const later = 200 * 365 * 24 * 60
 
 // outcome returns what became of a ConfigMap.
 func outcome(action apply.Action, name string) apply.Outcome {
-	o := apply.Outcome{ID: apply.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Action: action, Origin: apply.Origin{File: name + ".yaml", Line: 1}}
+	o := apply.Outcome{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Action: action, Origin: manifest.Origin{File: name + ".yaml", Line: 1}}
 	switch action {
 	case apply.Failed, apply.Refused:
 		o.Err = errors.New("the API server said no to " + name)
-	case apply.Parked, apply.Blocked:
+	case apply.Pending, apply.Blocked:
 		o.Reason = "it waits"
 	}
 	return o
@@ -40,7 +42,7 @@ func outcome(action apply.Action, name string) apply.Outcome {
 // report returns a report of a sync that began at a minute and took two seconds.
 func report(minute int, commit string, outcomes ...apply.Outcome) sync.Report {
 	return sync.Report{
-		Repo: "shop", URL: "https://git.example/shop", Tier: apply.Application,
+		Repo: "shop", URL: "https://git.example/shop", Tier: manifest.Application,
 		Revision: repo.Revision{ID: commit, Ref: "refs/heads/master", Subject: "Sell more", Author: "Ann <ann@shop.example>"},
 		Stages:   []sync.StageTime{{Stage: sync.Resolving, Duration: time.Second}},
 		Result:   apply.Result{Outcomes: outcomes},
@@ -55,7 +57,7 @@ func failedReport(minute int, stage sync.Stage, text string) sync.Report {
 	return r
 }
 
-// leading returns a board of the one writer.
+// leading returns a board of the leader.
 func leading(options Options) *Board {
 	b := NewBoard(options)
 	b.Lead(true)
@@ -108,11 +110,11 @@ func TestARevisionThatWasNotAppliedIsTold(t *testing.T) {
 	b.Observe(report(0, firstCommit, outcome(apply.Created, "a")))
 	broken := failedReport(5, sync.Planning, "")
 	broken.Revision.ID = secondCommit
-	broken.Err = apply.Problems{{Origin: apply.Origin{File: "a.yaml", Line: 3}, Object: "ConfigMap/a", Text: "spec: unknown field"}}
+	broken.Err = manifest.Problems{{Origin: manifest.Origin{File: "a.yaml", Line: 3}, Object: "ConfigMap/a", Text: "spec: unknown field"}}
 	b.Observe(broken)
 	r := shop(t, b)
 	if r.Revision.ID != secondCommit || r.Applied.ID != firstCommit {
-		t.Errorf("revision %s, applied %s", r.Revision.Short, r.Applied.Short)
+		t.Errorf("revision %s, applied %s", r.Revision.Short(), r.Applied.Short())
 	}
 	if len(r.Problems) != 1 || r.Problems[0].File != "a.yaml" || r.Problems[0].Line != 3 || r.Problems[0].Object != "ConfigMap/a" {
 		t.Errorf("problems %+v", r.Problems)
@@ -137,8 +139,8 @@ func TestASyncThatWasCutShortChangesOnlyWhatItReached(t *testing.T) {
 func TestSinceIsWhenTheStateBegan(t *testing.T) {
 	t.Parallel()
 	b := leading(Options{})
-	b.Observe(report(0, firstCommit, outcome(apply.Created, "a"), outcome(apply.Parked, "b")))
-	b.Observe(report(5, firstCommit, outcome(apply.Unchanged, "a"), outcome(apply.Parked, "b")))
+	b.Observe(report(0, firstCommit, outcome(apply.Created, "a"), outcome(apply.Pending, "b")))
+	b.Observe(report(5, firstCommit, outcome(apply.Unchanged, "a"), outcome(apply.Pending, "b")))
 	b.Observe(report(10, firstCommit, outcome(apply.Unchanged, "a"), outcome(apply.Created, "b")))
 	began := func(minute int) time.Time { return at(minute).Add(2 * time.Second) }
 	a := only(t, b, "a")
@@ -167,7 +169,7 @@ func TestPrunedObjectsAreHistory(t *testing.T) {
 	}
 }
 
-func TestDriftIsKeptUntilItIsPutBack(t *testing.T) {
+func TestDriftIsKeptUntilItIsCorrected(t *testing.T) {
 	t.Parallel()
 	drift := apply.Drift{Repo: "shop", ID: outcome(apply.Unchanged, "a").ID, What: "changed", Fields: []string{".data.x"}, Managers: []string{"kubectl-edit"}}
 	with := func(change func(*apply.Drift)) apply.Drift {
@@ -182,14 +184,14 @@ func TestDriftIsKeptUntilItIsPutBack(t *testing.T) {
 		state   ObjectState
 		healthy bool
 	}{
-		"corrected":          {[]apply.Drift{corrected}, apply.Outcome{}, ObjectSynced, true},
-		"left, as wanted":    {[]apply.Drift{drift}, apply.Outcome{}, ObjectDrifted, false},
-		"put back by a sync": {[]apply.Drift{drift}, outcome(apply.Configured, "a"), ObjectSynced, true},
-		"put back by others": {[]apply.Drift{drift}, outcome(apply.Unchanged, "a"), ObjectSynced, true},
+		"corrected":           {[]apply.Drift{corrected}, apply.Outcome{}, ObjectSynced, true},
+		"left, as wanted":     {[]apply.Drift{drift}, apply.Outcome{}, ObjectDrifted, false},
+		"corrected by a sync": {[]apply.Drift{drift}, outcome(apply.Configured, "a"), ObjectSynced, true},
+		"corrected by others": {[]apply.Drift{drift}, outcome(apply.Unchanged, "a"), ObjectSynced, true},
 		"failed, then corrected": {[]apply.Drift{with(func(d *apply.Drift) { d.Err = errors.New("forbidden") }), corrected},
 			apply.Outcome{}, ObjectSynced, true},
-		"fight": {[]apply.Drift{with(func(d *apply.Drift) { d.Corrected, d.Fight, d.Retry = true, true, time.Minute })},
-			outcome(apply.Unchanged, "a"), ObjectFight, false},
+		"conflict": {[]apply.Drift{with(func(d *apply.Drift) { d.Corrected, d.Conflict, d.Retry = true, true, time.Minute })},
+			outcome(apply.Unchanged, "a"), ObjectConflict, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -290,8 +292,8 @@ func TestListedReposAreShownBeforeTheirFirstSync(t *testing.T) {
 // sightless is a cluster that cannot be seen.
 type sightless struct{ blind []apply.Blind }
 
-func (s sightless) Blind() []apply.Blind         { return s.blind }
-func (s sightless) Abandoned() []apply.Abandoned { return []apply.Abandoned{{Repo: "old"}} }
+func (s sightless) Blind() []apply.Blind       { return s.blind }
+func (s sightless) Unlisted() []apply.Unlisted { return []apply.Unlisted{{Repo: "old"}} }
 
 func TestWhatIsNotWatchedIsStale(t *testing.T) {
 	t.Parallel()
@@ -301,7 +303,7 @@ func TestWhatIsNotWatchedIsStale(t *testing.T) {
 	}}
 	b := NewBoard(Options{Cluster: lost})
 	b.Observe(report(0, firstCommit, outcome(apply.Created, "a")))
-	if stale := shop(t, b).Stale; stale == nil || !strings.Contains(stale.Reasons[0], "stands by") {
+	if stale := shop(t, b).Stale; stale == nil || !strings.Contains(stale.Reasons[0], "is on standby") {
 		t.Errorf("a process that does not hold the Lease says it is fresh: %+v", stale)
 	}
 	b.Lead(true)
@@ -309,24 +311,24 @@ func TestWhatIsNotWatchedIsStale(t *testing.T) {
 	if r.Stale == nil || !r.Stale.Since.Equal(at(2)) || len(r.Stale.Reasons) != 2 || r.Healthy {
 		t.Errorf("stale %+v, healthy %t", r.Stale, r.Healthy)
 	}
-	if old := b.Overview().Abandoned; len(old) != 1 || old[0].Repo != "old" {
-		t.Errorf("abandoned %+v", old)
+	if old := b.Overview().Unlisted; len(old) != 1 || old[0].Repo != "old" {
+		t.Errorf("unlisted %+v", old)
 	}
 }
 
 // patient is a health that says the same of all.
-type patient map[apply.ID]apply.Health
+type patient map[manifest.ID]observed.Health
 
-func (p patient) Health(string) map[apply.ID]apply.Health { return p }
+func (p patient) Health(string) map[manifest.ID]observed.Health { return p }
 
 func TestHealthyMeansThatAllObjectsAreCurrent(t *testing.T) {
 	t.Parallel()
 	a, c := outcome(apply.Created, "a"), outcome(apply.Created, "b")
-	health := patient{a.ID: {State: apply.Current}, c.ID: {State: apply.InProgress, Message: "1 of 3 updated replicas are available"}}
+	health := patient{a.ID: {State: observed.Current}, c.ID: {State: observed.InProgress, Message: "Available: 1/3"}}
 	b := leading(Options{Health: health})
 	b.Observe(report(0, firstCommit, a, c))
 	r := shop(t, b)
-	if r.Healthy || r.Health[apply.Current] != 1 || r.Health[apply.InProgress] != 1 {
+	if r.Healthy || r.Health[observed.Current] != 1 || r.Health[observed.InProgress] != 1 {
 		t.Errorf("healthy %t, health %v", r.Healthy, r.Health)
 	}
 	objects, _ := b.Objects("shop", Filter{})
@@ -341,19 +343,19 @@ func TestHealthyMeansThatAllObjectsAreCurrent(t *testing.T) {
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	b := leading(Options{})
-	b.Observe(report(0, firstCommit, outcome(apply.Created, "a"), outcome(apply.Failed, "b"), outcome(apply.Parked, "c")))
+	b.Observe(report(0, firstCommit, outcome(apply.Created, "a"), outcome(apply.Failed, "b"), outcome(apply.Pending, "c")))
 	tests := map[string]struct {
 		filter Filter
 		want   string
 	}{
 		"all":            {Filter{}, "b c a"}, // the worst first
-		"state":          {Filter{State: "parked"}, "c"},
+		"state":          {Filter{State: "pending"}, "c"},
 		"kind":           {Filter{Kind: "configmap"}, "b c a"},
 		"another kind":   {Filter{Kind: "Secret"}, ""},
 		"text of name":   {Filter{Text: "ConfigMap/shop/A"}, "a"},
 		"text of reason": {Filter{Text: "said no"}, "b"},
 		"text of file":   {Filter{Text: "c.yaml:1"}, "c"},
-		"both":           {Filter{Text: "said no", State: "parked"}, ""},
+		"both":           {Filter{Text: "said no", State: "pending"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -391,7 +393,7 @@ func TestAReaderThatDoesNotKeepUpIsDropped(t *testing.T) {
 	if _, open := <-quick; open {
 		t.Error("a reader that stopped gets events")
 	}
-	b.Observe(report(0, firstCommit)) // reaches nobody, and hurts nobody
+	b.Observe(report(0, firstCommit)) // reaches no one, and hurts no one
 	for range maxReaders {
 		if _, _, ok := b.Subscribe(); !ok {
 			t.Fatal("a reader was turned away although others had left")
@@ -408,7 +410,7 @@ func TestSecretsAreMaskedEverywhere(t *testing.T) {
 	const secret = "hunter2"
 	bad := outcome(apply.Failed, "a")
 	bad.Err, bad.Warnings = errors.New(secret), []string{secret}
-	r := report(0, firstCommit, bad, apply.Outcome{ID: apply.ID{Kind: "Secret", Name: "s"}, Action: apply.Configured, Diff: secret, Reason: secret})
+	r := report(0, firstCommit, bad, apply.Outcome{ID: manifest.ID{Kind: "Secret", Name: "s"}, Action: apply.Configured, Diff: secret, Reason: secret})
 	r.Revision.Subject, r.Revision.Author, r.Notes = secret, secret, []string{secret}
 	r.Result.PruneHeld, r.Result.Waits, r.Result.Warnings = secret, secret, []string{secret}
 	b.Observe(r)
@@ -447,15 +449,15 @@ func TestAQuietSyncAllocatesNothingPerObject(t *testing.T) {
 	}
 }
 
-// A repo that leaves the list is shown until it was abandoned; if the term of the one
-// writer ends before that, nobody will tell, and it goes with the list.
+// A repo that leaves the list is shown until it was unlisted; if the term of the one
+// writer ends before that, no one will report it, and it goes with the list.
 func TestUnlistedInAnotherTerm(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(b *Board, others []Listed){
-		"unlisted in the term":    func(b *Board, others []Listed) { b.List(others, nil); b.Lead(false) },
-		"unlisted between terms":  func(b *Board, others []Listed) { b.Lead(false); b.List(others, nil) },
-		"unlisted in the next":    func(b *Board, others []Listed) { b.Lead(false); b.Lead(true); b.List(others, nil) },
-		"abandoned in good order": func(b *Board, others []Listed) { b.List(others, nil); b.Abandon("shop") },
+		"unlisted in the term":   func(b *Board, others []Listed) { b.List(others, nil); b.Lead(false) },
+		"unlisted between terms": func(b *Board, others []Listed) { b.Lead(false); b.List(others, nil) },
+		"unlisted in the next":   func(b *Board, others []Listed) { b.Lead(false); b.Lead(true); b.List(others, nil) },
+		"unlisted in good order": func(b *Board, others []Listed) { b.List(others, nil); b.Unlist("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -473,6 +475,6 @@ func TestUnlistedInAnotherTerm(t *testing.T) {
 	b.Observe(report(0, firstCommit, outcome(apply.Created, "a")))
 	b.List([]Listed{}, nil)
 	if repos := b.Overview().Repos; len(repos) != 1 {
-		t.Errorf("before it was abandoned the board shows %+v", repos)
+		t.Errorf("before it was unlisted the board shows %+v", repos)
 	}
 }

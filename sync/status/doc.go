@@ -3,24 +3,24 @@
 //
 // # Flow
 //
-// A [Board] hears of every sync as a [sync.Observer], of drift between syncs, and of
+// A [Board] takes in every sync as a [sync.Observer], of drift between syncs, and of
 // the list of repos. It answers with snapshots, which nothing changes afterwards:
 // [Overview], [Repo], [Object]. Whoever wants to know at once when something changes
-// subscribes to its events. Two things it does not hear of but asks for at the time
+// subscribes to its events. Two things it is not given but asks for at the time
 // of the snapshot: what is not being watched at the moment, and the objects' health.
 //
 // The snapshots' JSON is the API's version 1: fields are added to it, none is
 // renamed, taken away, or given another meaning. The package web serves it, and
-// API.md there tells what each field means.
+// API.md there says what each field means.
 //
 // # What is true
 //
-// Everything that the board tells, a report has told before: it concludes nothing.
+// Everything on the board was in a report before: it concludes nothing.
 // Where a sync did not get as far as the objects, they are shown as they were when
 // one did last, and the repo shows the error. What is not being watched makes every
-// repo stale, since nobody knows whether its objects are still as they were; so does
-// a process that is not the one writer. "Since" means as far as this process has seen:
-// a restart begins anew.
+// repo stale, since no one knows whether its objects are still as they were; so does
+// a process that is not the leader. "Since" means as far as this process has seen:
+// a restart begins again.
 //
 // # Cost
 //

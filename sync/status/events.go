@@ -14,10 +14,10 @@ const (
 	maxReaders = 100
 )
 
-// Event is something that happened, for those who want to hear of it at once.
+// Event is something that happened, for those who want it at once.
 type Event struct {
 	ID   uint64          // counts from 1
-	Type string          // "stage", "sync", "drift", "abandoned", "list" or "lease"
+	Type string          // "stage", "sync", "drift", "unlisted", "list" or "lease"
 	Data json.RawMessage // an object; a list of names for "list"
 }
 
@@ -45,7 +45,7 @@ type events struct {
 	readers map[chan Event]bool
 }
 
-// publish tells all readers. One whose buffer is full is dropped: its channel is closed.
+// publish sends to all readers. One whose buffer is full is dropped: its channel is closed.
 func (e *events) publish(kind string, data any) {
 	e.last++
 	if len(e.readers) == 0 {
@@ -75,7 +75,7 @@ func (e *events) drop(reader chan Event) {
 
 // Subscribe returns what happens from now on, until the function that comes with it is
 // called. A channel that is closed before that belongs to a reader who did not keep up:
-// it has to look at everything anew. False says that there are too many readers.
+// it has to read everything again. False says that there are too many readers.
 func (b *Board) Subscribe() (<-chan Event, func(), bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

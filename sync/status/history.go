@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
 
@@ -23,7 +24,7 @@ const (
 // changed nothing.
 type Sync struct {
 	Runs     int                  `json:"runs"` // at least 1
-	Revision *Revision            `json:"revision,omitempty"`
+	Revision *repo.Revision       `json:"revision,omitempty"`
 	State    sync.State           `json:"state"`
 	Started  time.Time            `json:"started"`  // the first of them
 	Finished time.Time            `json:"finished"` // the last of them
@@ -85,7 +86,7 @@ func (r *record) note(report sync.Report, redact func(string) string) {
 	}
 	left := keptDiffs
 	for _, o := range changes[:min(len(changes), keptChanges)] {
-		change := Change{Object: o.ID.String(), Action: o.Action, Reason: redact(reasonOf(o))}
+		change := Change{Object: o.ID.String(), Action: o.Action, Reason: redact(sync.Reason(o))}
 		if o.Origin.File != "" {
 			change.Origin = o.Origin.String()
 		}
@@ -115,7 +116,7 @@ func (r *record) dropDiffs() {
 	}
 }
 
-// repeats tells whether the next sync came to the same and neither changed anything.
+// repeats reports whether the next sync came to the same and neither changed anything.
 func (s Sync) repeats(next Sync) bool {
 	same := (s.Revision == nil) == (next.Revision == nil) && (s.Revision == nil || s.Revision.ID == next.Revision.ID)
 	return same && len(s.Changes) == 0 && s.State == next.State && s.Error == next.Error && maps.Equal(s.Counts, next.Counts)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync"
 )
 
@@ -15,27 +17,27 @@ type ObjectState string
 
 // The states, those first that need a person's attention.
 const (
-	ObjectFailed    ObjectState = "failed"     // the API server said no
-	ObjectRefused   ObjectState = "refused"    // not this repo's to write
-	ObjectFight     ObjectState = "fight"      // somebody else writes it again and again, too
-	ObjectDrifted   ObjectState = "drifted"    // somebody changed it, and it was not put back
-	ObjectParked    ObjectState = "parked"     // waits for its CRD or Namespace, or to be gone and created again
-	ObjectBlocked   ObjectState = "blocked"    // left git, and is not deleted yet
-	ObjectLeftAlone ObjectState = "left alone" // not written on purpose, as the reason says
-	ObjectSynced    ObjectState = "synced"     // as git says
+	ObjectFailed   ObjectState = "failed"   // the API server said no
+	ObjectRefused  ObjectState = "refused"  // not this repo's to write
+	ObjectConflict ObjectState = "conflict" // another writer writes it again and again, too
+	ObjectDrifted  ObjectState = "drifted"  // a user changed it, and it was not corrected
+	ObjectPending  ObjectState = "pending"  // waits for its CRD or Namespace, or to be gone and created again
+	ObjectBlocked  ObjectState = "blocked"  // left git, and is not deleted yet
+	ObjectSkipped  ObjectState = "skipped"  // not written on purpose, as the reason says
+	ObjectSynced   ObjectState = "synced"   // as git says
 )
 
 // objectStates are all of them in that order.
-var objectStates = [...]ObjectState{ObjectFailed, ObjectRefused, ObjectFight, ObjectDrifted, ObjectParked, ObjectBlocked, ObjectLeftAlone, ObjectSynced}
+var objectStates = [...]ObjectState{ObjectFailed, ObjectRefused, ObjectConflict, ObjectDrifted, ObjectPending, ObjectBlocked, ObjectSkipped, ObjectSynced}
 
 // ObjectStates lists every state, those first that need a person's attention.
 func ObjectStates() []ObjectState { return slices.Clone(objectStates[:]) }
 
-// wrong tells whether an object in the state is not as it should be. One that is
+// wrong reports whether an object in the state is not as it should be. One that is
 // blocked waits for a person or a finalizer, and one that is left alone was meant to be.
 func (s ObjectState) wrong() bool {
 	switch s {
-	case ObjectFailed, ObjectRefused, ObjectFight, ObjectDrifted, ObjectParked:
+	case ObjectFailed, ObjectRefused, ObjectConflict, ObjectDrifted, ObjectPending:
 		return true
 	}
 	return false
@@ -57,45 +59,45 @@ type Object struct {
 	Reason  string       `json:"reason,omitempty"`
 
 	Warnings []string      `json:"warnings,omitempty"`
-	Health   *ObjectHealth `json:"health,omitempty"` // nil if nobody knows it
+	Health   *ObjectHealth `json:"health,omitempty"` // nil if no one knows it
 	Drift    *Drift        `json:"drift,omitempty"`  // the last one; nil if there was none
 }
 
 // ID is what the log calls the object.
 func (o Object) ID() string {
-	return apply.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
+	return manifest.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
 // Origin is where the manifest is, "file:line"; empty for what left git.
-func (o Object) Origin() string { return apply.Origin{File: o.File, Line: o.Line}.String() }
+func (o Object) Origin() string { return manifest.Origin{File: o.File, Line: o.Line}.String() }
 
 // ObjectHealth is how an object is, as opposed to how it is declared.
 type ObjectHealth struct {
-	State   apply.HealthState `json:"state"`
-	Message string            `json:"message,omitempty"`
-	Since   time.Time         `json:"since,omitzero"`
+	State   observed.HealthState `json:"state"`
+	Message string               `json:"message,omitempty"`
+	Since   time.Time            `json:"since,omitzero"`
 }
 
-// Drift is a change that somebody else made.
+// Drift is a change that another writer made.
 type Drift struct {
 	What      string    `json:"what"` // for example "changed"
 	Fields    []string  `json:"fields,omitempty"`
 	Managers  []string  `json:"managers,omitempty"` // who holds these fields
 	At        time.Time `json:"at"`
 	Corrected bool      `json:"corrected"`
-	Fight     bool      `json:"fight"`
+	Conflict  bool      `json:"conflict"`
 	Times     int       `json:"times"` // it drifted, since this process runs
 	NextTry   time.Time `json:"nextTry,omitzero"`
 	Error     string    `json:"error,omitempty"`
 }
 
-// quietAfterFight is how long after its last correction an object is not fought over
+// quietAfterConflict is how long after its last correction an object is not in conflict
 // any more. It is the time in which apply counts corrections.
-const quietAfterFight = 10 * time.Minute
+const quietAfterConflict = 10 * time.Minute
 
-// fought tells whether the object is still being fought over.
-func (d *Drift) fought(now time.Time) bool {
-	return d.Fight && now.Before(d.At.Add(quietAfterFight)) || d.Fight && now.Before(d.NextTry.Add(quietAfterFight))
+// inConflict reports whether the object is still in conflict.
+func (d *Drift) inConflict(now time.Time) bool {
+	return d.Conflict && now.Before(d.At.Add(quietAfterConflict)) || d.Conflict && now.Before(d.NextTry.Add(quietAfterConflict))
 }
 
 // track is what is kept of an object from sync to sync. It is comparable.
@@ -137,49 +139,49 @@ func (t track) settled() track {
 }
 
 // drifted takes drift in, and returns it as it is shown.
-func (r *record) drifted(told apply.Drift, now time.Time, redact func(string) string) Drift {
-	drift := Drift{What: told.What, Fields: told.Fields, Managers: told.Managers, At: now, Corrected: told.Corrected, Fight: told.Fight, Times: 1}
-	if told.Err != nil {
-		drift.Error = redact(told.Err.Error())
+func (r *record) drifted(seen apply.Drift, now time.Time, redact func(string) string) Drift {
+	drift := Drift{What: seen.What, Fields: seen.Fields, Managers: seen.Managers, At: now, Corrected: seen.Corrected, Conflict: seen.Conflict, Times: 1}
+	if seen.Err != nil {
+		drift.Error = redact(seen.Err.Error())
 	}
-	if told.Retry > 0 {
-		drift.NextTry = now.Add(told.Retry)
+	if seen.Retry > 0 {
+		drift.NextTry = now.Add(seen.Retry)
 	}
-	t := r.tracks[told.ID]
+	t := r.tracks[seen.ID]
 	if t.drift != nil {
 		drift.Times += t.drift.Times
 	}
 	t.drift = &drift
 	state := ObjectSynced
 	switch {
-	case drift.fought(now):
-		state = ObjectFight
+	case drift.inConflict(now):
+		state = ObjectConflict
 	case !drift.Corrected:
 		state = ObjectDrifted
 	}
-	r.tracks[told.ID] = t.in(state, now)
+	r.tracks[seen.ID] = t.in(state, now)
 	return drift
 }
 
-// stateOf tells how an object stands, after its last outcome and what was heard since.
+// stateOf returns how an object stands, after its last outcome and the drift since.
 func stateOf(o apply.Outcome, t track, now time.Time) ObjectState {
 	switch o.Action {
 	case apply.Failed:
 		return ObjectFailed
 	case apply.Refused:
 		return ObjectRefused
-	case apply.Parked:
-		return ObjectParked
+	case apply.Pending:
+		return ObjectPending
 	case apply.Blocked:
 		return ObjectBlocked
 	}
 	switch {
-	case t.drift != nil && t.drift.fought(now):
-		return ObjectFight
+	case t.drift != nil && t.drift.inConflict(now):
+		return ObjectConflict
 	case t.drift != nil && !t.drift.Corrected:
 		return ObjectDrifted
 	case o.Action == apply.Unchanged && o.Reason != "":
-		return ObjectLeftAlone
+		return ObjectSkipped
 	}
 	return ObjectSynced
 }
@@ -192,7 +194,7 @@ type Filter struct {
 	Health string // an apply.HealthState
 }
 
-// passes tells whether an object passes.
+// passes reports whether an object passes.
 func (f Filter) passes(o Object) bool {
 	if f.Kind != "" && !strings.EqualFold(f.Kind, o.Kind) || f.State != "" && f.State != string(o.State) {
 		return false
@@ -215,7 +217,7 @@ func (f Filter) passes(o Object) bool {
 }
 
 // objects returns the objects that a filter lets pass.
-func (r *record) objects(health map[apply.ID]apply.Health, filter Filter, redact func(string) string) []Object {
+func (r *record) objects(health map[manifest.ID]observed.Health, filter Filter, redact func(string) string) []Object {
 	objects := make([]Object, 0, len(r.outcomes))
 	now := time.Now()
 	for _, outcome := range r.outcomes {
@@ -224,7 +226,7 @@ func (r *record) objects(health map[apply.ID]apply.Health, filter Filter, redact
 			Group: outcome.ID.Group, Kind: outcome.ID.Kind, Namespace: outcome.ID.Namespace, Name: outcome.ID.Name,
 			File: outcome.Origin.File, Line: outcome.Origin.Line,
 			State: stateOf(outcome, t, now), Since: t.since, Action: outcome.Action, Changed: t.changed,
-			Reason: redact(reasonOf(outcome)), Drift: t.drift,
+			Reason: redact(sync.Reason(outcome)), Drift: t.drift,
 		}
 		for _, warning := range outcome.Warnings {
 			o.Warnings = append(o.Warnings, redact(warning))
@@ -245,19 +247,8 @@ func (r *record) objects(health map[apply.ID]apply.Health, filter Filter, redact
 // urgency orders objects by how much they need attention, from 0.
 func (o Object) urgency() int {
 	at := 2 * slices.Index(objectStates[:], o.State)
-	if o.State == ObjectSynced && (o.Health == nil || o.Health.State == apply.Current) {
+	if o.State == ObjectSynced && (o.Health == nil || o.Health.State == observed.Current) {
 		at++
 	}
 	return at
-}
-
-// reasonOf says what is behind an outcome, "" if nothing needs to be said.
-func reasonOf(o apply.Outcome) string {
-	switch {
-	case o.Err == nil:
-		return o.Reason
-	case o.Reason == "" || o.Reason == o.Err.Error():
-		return o.Err.Error()
-	}
-	return o.Reason + ": " + o.Err.Error()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
@@ -19,14 +21,14 @@ const Waiting sync.State = "waiting"
 type Overview struct {
 	Version string    `json:"version"` // of kubesync
 	Started time.Time `json:"started"` // this process
-	// Writing tells that this process is the one writer; else Holder is, if known.
-	Writing   bool        `json:"writing"`
-	Holder    string      `json:"holder,omitempty"`
-	Healthy   bool        `json:"healthy"` // all repos are
-	Stale     *Stale      `json:"stale,omitempty"`
-	ListError *Trouble    `json:"listError,omitempty"`
-	Repos     []Repo      `json:"repos"`
-	Abandoned []Abandoned `json:"abandoned"`
+	// Writing says that this process is the leader; else Holder is, if known.
+	Writing   bool       `json:"writing"`
+	Holder    string     `json:"holder,omitempty"`
+	Healthy   bool       `json:"healthy"` // all repos are
+	Stale     *Stale     `json:"stale,omitempty"`
+	ListError *Trouble   `json:"listError,omitempty"`
+	Repos     []Repo     `json:"repos"`
+	Unlisted  []Unlisted `json:"unlisted"`
 }
 
 // Trouble is something that went wrong and has been so since.
@@ -35,29 +37,19 @@ type Trouble struct {
 	Since time.Time `json:"since"`
 }
 
-// Stale tells that nobody knows how the cluster is now, since when, and why.
+// Stale says that no one knows how the cluster is now, since when, and why.
 type Stale struct {
 	Since   time.Time `json:"since"`
 	Reasons []string  `json:"reasons"`
 }
 
-// Abandoned is a set of objects whose repo is listed no more.
-type Abandoned struct {
+// Unlisted is a set of objects whose repo is listed no more.
+type Unlisted struct {
 	Repo     string `json:"repo"`
 	URL      string `json:"url,omitempty"`
 	Revision string `json:"revision,omitempty"` // that was synced last
 	Delete   string `json:"deleteCommand"`
 	Deleting bool   `json:"deleting"`
-}
-
-// Revision is a revision as people know it.
-type Revision struct {
-	ID        string    `json:"id"`
-	Short     string    `json:"short"`
-	Ref       string    `json:"ref,omitempty"`
-	Subject   string    `json:"subject"`
-	Author    string    `json:"author,omitempty"`
-	Committed time.Time `json:"committed,omitzero"`
 }
 
 // Phase is what is going on.
@@ -72,18 +64,18 @@ type Repo struct {
 	URL   string     `json:"url"`
 	Tier  string     `json:"tier"`
 	State sync.State `json:"state"` // what the last sync came to
-	// Healthy tells that the last sync came to its end, all objects are as declared
-	// and, where that is known, current, and nobody fights over them.
+	// Healthy says that the last sync came to its end, all objects are as declared
+	// and, where that is known, current, and no one else writes them.
 	Healthy bool   `json:"healthy"`
 	Stale   *Stale `json:"stale,omitempty"`
 
-	Revision *Revision `json:"revision,omitempty"` // what git says
-	Applied  *Revision `json:"applied,omitempty"`  // what the cluster was made
-	Phase    *Phase    `json:"phase,omitempty"`    // nil between two syncs
+	Revision *repo.Revision `json:"revision,omitempty"` // what git says
+	Applied  *repo.Revision `json:"applied,omitempty"`  // what the cluster was made
+	Phase    *Phase         `json:"phase,omitempty"`    // nil between two syncs
 
-	Counts  map[apply.Action]int      `json:"counts"`  // what was done, in the last sync that got as far as the objects
-	Objects map[ObjectState]int       `json:"objects"` // how they stand now
-	Health  map[apply.HealthState]int `json:"health,omitempty"`
+	Counts  map[apply.Action]int         `json:"counts"`  // what was done, in the last sync that got as far as the objects
+	Objects map[ObjectState]int          `json:"objects"` // how they stand now
+	Health  map[observed.HealthState]int `json:"health,omitempty"`
 
 	LastSync     time.Time `json:"lastSync,omitzero"`     // when the last one ended
 	LastVerified time.Time `json:"lastVerified,omitzero"` // when the cluster was last found to be, or made, what git says
@@ -119,7 +111,7 @@ type Problem struct {
 	Refused bool   `json:"refused"` // by the configuration, as opposed to a mistake
 }
 
-// healthy tells whether a person can look elsewhere.
+// healthy reports whether a person can look elsewhere.
 func (r Repo) healthy() bool {
 	for _, state := range objectStates {
 		if r.Objects[state] > 0 && state.wrong() {
@@ -127,7 +119,7 @@ func (r Repo) healthy() bool {
 		}
 	}
 	for state, n := range r.Health {
-		if n > 0 && state != apply.Current {
+		if n > 0 && state != observed.Current {
 			return false
 		}
 	}
@@ -143,14 +135,14 @@ type record struct {
 	applied  repo.Revision  // the last of which the objects were applied
 	result   apply.Result   // of the last sync that got as far as the objects
 	outcomes []apply.Outcome
-	tracks   map[apply.ID]track
+	tracks   map[manifest.ID]track
 	verified time.Time
 	changed  time.Time
 	syncs    []Sync // newest first
-	ended    bool   // with the term of the one writer, and not begun again
+	ended    bool   // with the leadership, and not begun again
 }
 
-// never tells that no sync was ever heard of.
+// never reports that there was no sync yet.
 func (r *record) never() bool { return r.report == nil && r.progress == nil }
 
 // observe takes a report in.
@@ -178,7 +170,11 @@ func (r *record) observe(report sync.Report, redact func(string) string) {
 
 // keep takes the outcomes of a sync in that got as far as the objects.
 func (r *record) keep(report sync.Report) {
-	outcomes := report.Result.Outcomes // nobody changes them any more
+	if report.Result.Standing {
+		r.applied, r.result = report.Revision, report.Result
+		return // as it was
+	}
+	outcomes := report.Result.Outcomes // no one changes them any more
 	if slices.ContainsFunc(outcomes, func(o apply.Outcome) bool { return o.Action == apply.Pruned }) {
 		outcomes = slices.DeleteFunc(slices.Clone(outcomes), func(o apply.Outcome) bool { return o.Action == apply.Pruned })
 	}
@@ -201,7 +197,7 @@ func (r *record) keep(report sync.Report) {
 
 // forget drops what is kept of objects that are not the repo's any more.
 func (r *record) forget() {
-	tracks := make(map[apply.ID]track, len(r.outcomes))
+	tracks := make(map[manifest.ID]track, len(r.outcomes))
 	for _, o := range r.outcomes {
 		tracks[o.ID] = r.tracks[o.ID]
 	}
@@ -211,7 +207,7 @@ func (r *record) forget() {
 // overlay returns what is known of objects after a sync that was cut short: what
 // was found before, but for those that it got to.
 func overlay(before, reached, now []apply.Outcome) []apply.Outcome {
-	done := make(map[apply.ID]bool, len(reached))
+	done := make(map[manifest.ID]bool, len(reached))
 	for _, o := range reached {
 		done[o.ID] = true
 	}
@@ -225,7 +221,7 @@ func overlay(before, reached, now []apply.Outcome) []apply.Outcome {
 }
 
 // fill writes what is known of a repo into its snapshot.
-func (r *record) fill(to *Repo, health map[apply.ID]apply.Health, redact func(string) string) {
+func (r *record) fill(to *Repo, health map[manifest.ID]observed.Health, redact func(string) string) {
 	to.Revision, to.Applied = revisionOf(r.revision, redact), revisionOf(r.applied, redact)
 	to.LastVerified, to.LastChange = r.verified, r.changed
 	to.Counts = r.result.Counts()
@@ -234,13 +230,13 @@ func (r *record) fill(to *Repo, health map[apply.ID]apply.Health, redact func(st
 	}
 	now := time.Now()
 	if health != nil {
-		to.Health = map[apply.HealthState]int{}
+		to.Health = map[observed.HealthState]int{}
 	}
 	for _, o := range r.outcomes {
 		state := stateOf(o, r.tracks[o.ID], now)
 		to.Objects[state]++
 		// An object that is left alone need not even be there: a Job may have ended.
-		if is, known := health[o.ID]; known && state != ObjectLeftAlone {
+		if is, known := health[o.ID]; known && state != ObjectSkipped {
 			to.Health[is.State]++
 		}
 	}
@@ -255,7 +251,7 @@ func (r *record) fill(to *Repo, health map[apply.ID]apply.Health, redact func(st
 	to.FailedStage, to.Error = r.report.FailedStage, r.problem
 }
 
-// problemLines is how many lines the text of a problem has at most; each object tells
+// problemLines is how many lines the text of a problem has at most; each object has
 // its own.
 const problemLines = 20
 
@@ -283,7 +279,7 @@ func (r *record) detail(to *Detail, redact func(string) string) {
 	for _, text := range slices.Concat(r.report.Notes, r.report.Result.Warnings) {
 		to.Warnings = append(to.Warnings, redact(text))
 	}
-	var problems apply.Problems
+	var problems manifest.Problems
 	if errors.As(r.report.Err, &problems) {
 		for _, p := range problems {
 			to.Problems = append(to.Problems, Problem{File: p.Origin.File, Line: p.Origin.Line, Object: p.Object, Text: redact(p.Text), Refused: p.Refused})
@@ -291,10 +287,11 @@ func (r *record) detail(to *Detail, redact func(string) string) {
 	}
 }
 
-// revisionOf describes a revision; nil if there is none.
-func revisionOf(r repo.Revision, redact func(string) string) *Revision {
+// revisionOf is a revision to be shown; nil if there is none.
+func revisionOf(r repo.Revision, redact func(string) string) *repo.Revision {
 	if r.ID == "" {
 		return nil
 	}
-	return &Revision{ID: r.ID, Short: r.Short(), Ref: r.Ref, Subject: redact(r.Subject), Author: redact(r.Author), Committed: r.Committed}
+	r.Subject, r.Author, r.Message = redact(r.Subject), redact(r.Author), ""
+	return &r
 }

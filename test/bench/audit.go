@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
 // request is one request that the API server answered, or, of a watch, began to.
@@ -26,13 +28,13 @@ type request struct {
 // isEvent tells requests that tell of something, as a Kubernetes Event.
 func (r request) isEvent() bool { return r.ObjectRef.Resource == "events" }
 
-// isLease tells whether it is about the Lease that every daemon keeps.
+// isLease reports whether it is about the Lease that every daemon keeps.
 func (r request) isLease() bool { return r.ObjectRef.Resource == "leases" }
 
-// isWatch tells whether it is a watch, which costs nothing while nothing happens.
+// isWatch reports whether it is a watch, which costs nothing while nothing happens.
 func (r request) isWatch() bool { return r.Verb == "watch" }
 
-// isWrite tells whether it changes something.
+// isWrite reports whether it changes something.
 func (r request) isWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
 		!strings.Contains(r.RequestURI, "dryRun=")
@@ -53,7 +55,7 @@ const auditDelay = 300 * time.Millisecond
 
 // mark returns where the audit log ends now.
 func (s *site) mark(ctx context.Context) (int64, error) {
-	if err := sleep(ctx, auditDelay); err != nil {
+	if err := testlab.Sleep(ctx, auditDelay); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(s.AuditLog())
@@ -63,9 +65,9 @@ func (s *site) mark(ctx context.Context) (int64, error) {
 	return info.Size(), nil
 }
 
-// requests returns what somebody asked the API server since a mark.
+// requests returns what a user asked the API server since a mark.
 func (s *site) requests(ctx context.Context, user string, mark int64) ([]request, error) {
-	if err := sleep(ctx, auditDelay); err != nil {
+	if err := testlab.Sleep(ctx, auditDelay); err != nil {
 		return nil, err
 	}
 	file, err := os.Open(s.AuditLog())

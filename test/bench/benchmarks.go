@@ -39,7 +39,7 @@ func benchmarks() []benchmark {
 			manyConfigs,
 		},
 		{
-			"drift", "objects that somebody else changes or deletes, all at once",
+			"drift", "objects that another writer changes or deletes, all at once",
 			"100 of 10,000: 99 % healed within 1 s; no request for objects that did not drift",
 			drift,
 		},

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/process"
 )
 
 // largeRepo measures how manifests come out of a repo that is mostly something
@@ -21,7 +22,7 @@ func largeRepo(ctx context.Context, l *lab) ([]line, error) {
 		return nil, err
 	}
 	others := l.repoFiles - l.manifests
-	l.say("  making repos of %d and %d files", l.repoFiles, l.repoFiles*l.moreFiles)
+	l.Say("  making repos of %d and %d files", l.repoFiles, l.repoFiles*l.moreFiles)
 	large, err := l.newLargeRepo(ctx, "large", manifests.files, others)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func largeRepo(ctx context.Context, l *lab) ([]line, error) {
 			}
 			turn.times.add(took)
 		}
-		l.say("  round %d of %d: kubesync %s, sparse clone %s, shallow clone %s", round+1, l.cloneRound,
+		l.Say("  round %d of %d: kubesync %s, sparse clone %s, shallow clone %s", round+1, l.cloneRound,
 			seconds(ours[round]), seconds(sparse[round]), seconds(whole[round]))
 	}
 	what := fmt.Sprintf("wall time, %d manifests in %d files, %s", l.manifests, l.repoFiles, bytesize(l.repoFiles*l.fileBytes))
@@ -72,7 +73,7 @@ func largeRepo(ctx context.Context, l *lab) ([]line, error) {
 
 // plan runs kubesync without a cluster and checks that it printed so many objects.
 func (l *lab) plan(ctx context.Context, url string, objects int) (ended, error) {
-	spec, err := l.program(setup{"REPO": url, "YMLDIR": "kubernetes", "DRYRUN": "on", "ONCE": "on"})
+	spec, err := l.spec(daemon.Env{"REPO": url, "YMLDIR": "kubernetes", "DRYRUN": "on", "ONCE": "on"})
 	if err != nil {
 		return ended{}, err
 	}
@@ -92,7 +93,7 @@ func (l *lab) plan(ctx context.Context, url string, objects int) (ended, error) 
 
 // sparseClone gets the manifests the way git does it best.
 func (l *lab) sparseClone(ctx context.Context, url string) (time.Duration, error) {
-	dir, err := l.makeDir("sparse")
+	dir, err := l.MakeDir("sparse")
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +111,7 @@ func (l *lab) sparseClone(ctx context.Context, url string) (time.Duration, error
 
 // gitClone clones a repo.
 func (l *lab) gitClone(ctx context.Context, url string, options ...string) (time.Duration, error) {
-	dir, err := l.makeDir("clone")
+	dir, err := l.MakeDir("clone")
 	if err != nil {
 		return 0, err
 	}

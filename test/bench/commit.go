@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // follower is a daemon, a cluster and a repo to which commits are made.
 type follower struct {
-	*daemon
+	*running
 	site    *site
 	repo    *gitserver.Repo
 	objects set
@@ -52,7 +53,7 @@ func (l *lab) follow(ctx context.Context, size int) (_ *follower, err error) {
 			f.end()
 		}
 	}()
-	if f.daemon, err = l.start(f.site.on(l.git.URL(f.repo.Name)), setup{"INTERVAL": "1s"}); err != nil {
+	if f.running, err = l.start(f.site.on(l.git.URL(f.repo.Name)), daemon.Env{"INTERVAL": "1s"}); err != nil {
 		return nil, err
 	}
 	_, err = f.synced(ctx, 1, first)
@@ -60,7 +61,7 @@ func (l *lab) follow(ctx context.Context, size int) (_ *follower, err error) {
 }
 
 func (f *follower) end() {
-	if f.daemon != nil {
+	if f.running != nil {
 		f.Kill()
 	}
 	_ = f.site.Close() // its directory goes with the lab's
@@ -185,7 +186,7 @@ func oneFile(ctx context.Context, l *lab) ([]line, error) {
 		if err := errors.Join(few.commit(ctx, l), many.commit(ctx, l)); err != nil {
 			return nil, err
 		}
-		l.say("  commit %d of %d: %s with few objects, %s with many", round+1, l.commits, seconds(few.times[round]), seconds(many.times[round]))
+		l.Say("  commit %d of %d: %s with few objects, %s with many", round+1, l.commits, seconds(few.times[round]), seconds(many.times[round]))
 	}
 	lines := []line{
 		atMost(fmt.Sprintf("from fetch to live, among %d objects", l.configs), many.times, fmt.Sprintf("among %d objects", l.fewConfigs), few.times, 1.2),
@@ -197,5 +198,5 @@ func oneFile(ctx context.Context, l *lab) ([]line, error) {
 	}
 	of := text(fmt.Sprintf("from push to live, polling every second, among %d objects", l.configs), many.whole.String())
 	of.peer = fmt.Sprintf("among %d objects: %s", l.fewConfigs, few.whole)
-	return append(lines, of), errors.Join(few.stop(ctx), many.stop(ctx))
+	return append(lines, of), errors.Join(few.Stop(ctx), many.Stop(ctx))
 }

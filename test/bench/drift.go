@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
-// foreign is what somebody else makes a ConfigMap say.
-const foreign = "changed by somebody else"
+// foreign is what another writer makes a ConfigMap say.
+const foreign = "changed by another writer"
 
 // injury is an object that drifted, and when.
 type injury struct {
@@ -34,7 +36,7 @@ func drift(ctx context.Context, l *lab) ([]line, error) {
 	}
 	defer func() { _ = s.Close() }()
 	// No interval comes in between: what is healed was seen.
-	d, err := l.start(s.on(url), setup{"INTERVAL": "1h"})
+	d, err := l.start(s.on(url), daemon.Env{"INTERVAL": "1h"})
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +63,16 @@ func drift(ctx context.Context, l *lab) ([]line, error) {
 			return nil, err
 		}
 		wrong = append(wrong, r.unneeded(work(requests))...)
-		l.say("  round %d of %d: %d of %d healed", round+1, l.driftRounds, len(r.times()), len(r.victims))
+		l.Say("  round %d of %d: %d of %d healed", round+1, l.driftRounds, len(r.times()), len(r.victims))
 	}
 	all := exactly("objects healed, a tenth of them deleted before", healed, hurt, fmt.Sprintf("waited up to %s", l.patience))
 	unneeded := exactly("requests for objects that did not drift", len(wrong), 0, examples(wrong))
 	if healed < hurt {
-		return []line{{what: "99 % healed within", ours: "never", target: "≤ 1 s", met: "no"}, all, unneeded}, d.stop(ctx)
+		return []line{{what: "99 % healed within", ours: "never", target: "≤ 1 s", met: "no"}, all, unneeded}, d.Stop(ctx)
 	}
 	slow := within(fmt.Sprintf("99 %% healed within (%d of %d objects at once)", l.drifted, l.configs), times.quantile(0.99), 1, seconds)
 	slow.ours += ", median " + seconds(times.median())
-	return []line{slow, all, unneeded}, d.stop(ctx)
+	return []line{slow, all, unneeded}, d.Stop(ctx)
 }
 
 // keyOfMap names a ConfigMap: "namespace/name".
@@ -130,7 +132,7 @@ func (h *harm) hurt(ctx context.Context) error {
 				return
 			}
 			_, err := maps.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"data":{"greeting":"`+foreign+`"}}`),
-				metav1.PatchOptions{FieldManager: "somebody"})
+				metav1.PatchOptions{FieldManager: "another"})
 			errs <- err
 		}()
 	}

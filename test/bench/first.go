@@ -23,7 +23,7 @@ func (l *lab) race(ctx context.Context, objects set, controllers bool, rounds in
 			if err := l.turn(ctx, objects, controllers, c); err != nil {
 				return fmt.Errorf("%s, round %d: %w", c.name, round+1, err)
 			}
-			l.say("  round %d of %d: %s %s", round+1, rounds, c.name, seconds(c.times[len(c.times)-1]))
+			l.Say("  round %d of %d: %s %s", round+1, rounds, c.name, seconds(c.times[len(c.times)-1]))
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (l *lab) ours(url string, peak *bytesize) *contestant {
 	}}
 }
 
-// peerOf is somebody else with the same objects.
+// peerOf is another writer with the same objects.
 func peerOf(name string, objects set, apply func(context.Context, *site, set) (time.Duration, error)) *contestant {
 	return &contestant{name: name, user: "peer", apply: func(ctx context.Context, s *site) (time.Duration, error) {
 		return apply(ctx, s, objects)

@@ -3,77 +3,37 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
-// lab is where it all happens: a temporary directory, with the program to be
-// measured and a git server in it, and what clusters are asked for.
+// lab is where it all happens: with a git server, and what clusters are asked for.
 type lab struct {
+	*testlab.Lab
 	scale
-	seed     uint64
-	dir      string
-	kubesync string // the program, a copy: the tree may be built again meanwhile
-	git      *gitserver.Server
-	out      io.Writer
-	made     int // directories
+	seed uint64
+	git  *gitserver.Server
 }
 
-func newLab(chosen settings, out io.Writer) (_ *lab, err error) {
-	dir, err := os.MkdirTemp("", "kubesync-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("directory of the bench: %w", err)
-	}
-	l := &lab{scale: chosen.scale, seed: chosen.seed, dir: dir, kubesync: filepath.Join(dir, "kubesync"), out: out}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.close())
-		}
-	}()
-	program, err := os.ReadFile(chosen.kubesync)
-	if err != nil {
-		return nil, fmt.Errorf("the program to measure: %w", err)
-	}
-	if err := os.WriteFile(l.kubesync, program, 0o755); err != nil {
-		return nil, fmt.Errorf("the program to measure: %w", err)
-	}
-	l.git, err = gitserver.Launch(gitserver.WithDir(filepath.Join(dir, "git")))
-	if err != nil {
+func newLab(chosen settings, out io.Writer) (*lab, error) {
+	l := &lab{scale: chosen.scale, seed: chosen.seed}
+	var err error
+	if l.Lab, err = testlab.Open("bench", chosen.kubesync, out); err != nil {
 		return nil, err
+	}
+	if l.git, err = gitserver.Launch(gitserver.WithDir(filepath.Join(l.Dir, "git"))); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
 // close ends what runs and removes every trace.
-func (l *lab) close() error {
-	var err error
-	if l.git != nil {
-		err = l.git.Close()
-	}
-	return errors.Join(err, os.RemoveAll(l.dir))
-}
-
-// say tells whoever waits how far it is.
-func (l *lab) say(format string, args ...any) {
-	fmt.Fprintf(l.out, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-}
-
-// makeDir makes a directory of its own for something.
-func (l *lab) makeDir(name string) (string, error) {
-	l.made++
-	dir := filepath.Join(l.dir, name+"-"+strconv.Itoa(l.made))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("directory of the bench: %w", err)
-	}
-	return dir, nil
-}
+func (l *lab) close() error { return errors.Join(l.git.Close(), l.Close()) }
 
 // site is a cluster with nothing in it but who will work there.
 type site struct {
@@ -85,15 +45,11 @@ type site struct {
 // newSite starts a cluster, with kube-controller-manager or without, and returns
 // when it has come to rest.
 func (l *lab) newSite(ctx context.Context, controllers bool) (_ *site, err error) {
-	dir, err := l.makeDir("cluster")
-	if err != nil {
-		return nil, err
-	}
-	options := []cluster.Option{cluster.WithDir(dir), cluster.WithAuditLog, cluster.WithProgress(l.out)}
+	options := []cluster.Option{cluster.WithAuditLog}
 	if controllers {
 		options = append(options, cluster.WithControllers)
 	}
-	c, err := cluster.Launch(ctx, options...)
+	c, err := l.Cluster(ctx, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,25 +59,16 @@ func (l *lab) newSite(ctx context.Context, controllers bool) (_ *site, err error
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if s.kubesync, err = administrator(ctx, c, "kubesync"); err != nil {
+	if s.kubesync, err = testlab.Administrator(ctx, c, "kubesync"); err != nil {
 		return nil, err
 	}
-	if s.peer, err = administrator(ctx, c, "peer"); err != nil {
+	if s.peer, err = testlab.Administrator(ctx, c, "peer"); err != nil {
 		return nil, err
 	}
 	if s.clients, err = newClients(c.Config()); err != nil {
 		return nil, err
 	}
 	return s, s.rest(ctx)
-}
-
-// administrator returns a ServiceAccount that may do everything.
-func administrator(ctx context.Context, c *cluster.Cluster, name string) (cluster.Identity, error) {
-	who, err := c.ServiceAccount(ctx, "kube-system", name)
-	if err != nil {
-		return cluster.Identity{}, err
-	}
-	return who, c.GrantRole(ctx, who, "cluster-admin")
 }
 
 // rest waits until the cluster's processes have next to nothing to do: what one
@@ -150,19 +97,9 @@ func (s *site) rest(ctx context.Context) error {
 			return nil
 		}
 		before = now
-		if err := sleep(ctx, look); err != nil {
+		if err := testlab.Sleep(ctx, look); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sleep waits, but not longer than ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -77,7 +77,7 @@ func changed(before, after map[string]string) int {
 	return n
 }
 
-// clone copies a set's objects for somebody who changes what it is given.
+// clone copies a set's objects for a user who changes what it is given.
 func (s set) clone() []*unstructured.Unstructured {
 	copies := make([]*unstructured.Unstructured, len(s.objects))
 	for i, o := range s.objects {

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
-	"syscall"
 	"time"
 
-	"github.com/kubesync/kubesync/test/machine"
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/machine"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(testlab.Main("bench", os.Stderr,
+		func() (settings, error) { return parse(os.Args[1:], os.Stderr) },
+		func(ctx context.Context, chosen settings) error { return measure(ctx, chosen, os.Stdout, os.Stderr) }))
 }
 
 // settings are the flags.
@@ -73,25 +74,6 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return settings{run: expression, scale: scale, seed: *seed, kubesync: *kubesync, out: *out}, nil
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	chosen, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "bench:", err)
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends it at once, with nothing cleaned up
-	if err := measure(ctx, chosen, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "bench:", err)
-		return 1
-	}
-	return 0
-}
-
 // measure runs what was chosen, one after the other. What fails does not keep the
 // rest from being measured.
 func measure(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err error) {
@@ -110,18 +92,18 @@ func measure(ctx context.Context, chosen settings, stdout, stderr io.Writer) (er
 		if !chosen.run.MatchString(b.name) {
 			continue
 		}
-		lab.say("%s: %s", b.name, b.measures)
+		lab.Say("%s: %s", b.name, b.measures)
 		lines, err := b.run(ctx, lab)
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", b.name, err)
-			lab.say("%v", err)
+			lab.Say("%v", err)
 			failures = append(failures, err)
 		}
 		for _, l := range lines {
-			lab.say("%s: %s", b.name, l)
+			lab.Say("%s: %s", b.name, l)
 		}
 		results.add(b, lines, err)
 	}

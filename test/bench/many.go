@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
 // objectsEach is how many objects each of many repos has.
@@ -25,7 +28,7 @@ func manyRepos(ctx context.Context, l *lab) ([]line, error) {
 		return nil, err
 	}
 	defer func() { _ = s.Close() }()
-	d, err := l.start(setup{"KUBECONFIG": s.kubesync.Kubeconfig, "CONFIG": path, "INTERVAL": l.idleInterval().String()})
+	d, err := l.start(daemon.Env{"KUBECONFIG": s.kubesync.Kubeconfig, "CONFIG": path, "INTERVAL": l.idleInterval().String()})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func manyRepos(ctx context.Context, l *lab) ([]line, error) {
 	if err := s.rest(ctx); err != nil {
 		return nil, err
 	}
-	if err := sleep(ctx, l.idleInterval()); err != nil { // each repo is polled once more
+	if err := testlab.Sleep(ctx, l.idleInterval()); err != nil { // each repo is polled once more
 		return nil, err
 	}
 	now, err := memoryOf(d.PID)
@@ -54,7 +57,7 @@ func manyRepos(ctx context.Context, l *lab) ([]line, error) {
 	}
 	memory := within(fmt.Sprintf("memory in sync, %d repos of %d objects", l.repos, objectsEach), now.now, 120*megabyte, bytesize.String)
 	memory.ours += fmt.Sprintf(" (peak, in the first sync: %s)", now.peak)
-	return []line{memory, watchLine(all, openWatches(requests)), text("from start to all in sync", seconds(took.Seconds()))}, d.stop(ctx)
+	return []line{memory, watchLine(all, openWatches(requests)), text("from start to all in sync", seconds(took.Seconds()))}, d.Stop(ctx)
 }
 
 // newRepos makes repos with a few objects each. It returns all the objects and where
@@ -80,7 +83,7 @@ func (l *lab) newRepos(prefix string, count int) (all set, path string, err erro
 	if err != nil {
 		return set{}, "", fmt.Errorf("list of repos: %w", err)
 	}
-	path = filepath.Join(l.dir, prefix+".json")
+	path = filepath.Join(l.Dir, prefix+".json")
 	if err := os.WriteFile(path, config, 0o644); err != nil {
 		return set{}, "", fmt.Errorf("list of repos: %w", err)
 	}
@@ -120,7 +123,7 @@ func amongOthers(ctx context.Context, l *lab) ([]line, error) {
 	if err := s.rest(ctx); err != nil {
 		return nil, err
 	}
-	d, err := l.start(setup{"KUBECONFIG": s.kubesync.Kubeconfig, "CONFIG": path, "INTERVAL": "1h"})
+	d, err := l.start(daemon.Env{"KUBECONFIG": s.kubesync.Kubeconfig, "CONFIG": path, "INTERVAL": "1h"})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +142,7 @@ func amongOthers(ctx context.Context, l *lab) ([]line, error) {
 	what := fmt.Sprintf("peak memory at start, %d repos of %d objects beside %d of other sets", l.amongRepos, objectsEach, len(others.objects))
 	memory := within(what, now.peak, 300*megabyte, bytesize.String)
 	memory.ours += fmt.Sprintf(" (in sync: %s)", now.now)
-	return []line{memory, text("from start to all in sync", seconds(done.Sub(d.started).Seconds()))}, d.stop(ctx)
+	return []line{memory, text("from start to all in sync", seconds(done.Sub(d.started).Seconds()))}, d.Stop(ctx)
 }
 
 // watchLine tells how many watches there are on the kinds of a set: one each.

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/process"
 )
 
 // inFlight is how many requests peers have under way at once: kubesync's default.
@@ -67,7 +67,7 @@ func patch(ctx context.Context, c dynamic.Interface, o *unstructured.Unstructure
 // fluxSSA applies a set as Flux's kustomize-controller does, with the library's
 // default options, and returns how long that took.
 func fluxSSA(ctx context.Context, s *site, objects set) (time.Duration, error) {
-	log.SetLogger(logr.Discard()) // else it complains after 30 s, with a stack, that nobody did
+	log.SetLogger(logr.Discard()) // else it complains after 30 s, with a stack, that no one did
 	c, err := client.New(s.peer.Config(), client.Options{})
 	if err != nil {
 		return 0, fmt.Errorf("client of fluxcd/pkg/ssa: %w", err)
@@ -85,7 +85,7 @@ func fluxSSA(ctx context.Context, s *site, objects set) (time.Duration, error) {
 
 // kubectlSSA runs kubectl apply --server-side on the files of a set.
 func (l *lab) kubectlSSA(ctx context.Context, s *site, objects set) (time.Duration, error) {
-	dir, err := l.makeDir("kubectl")
+	dir, err := l.MakeDir("kubectl")
 	if err != nil {
 		return 0, err
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
 // polls measures what a poll costs that finds nothing new, for few and many refs.
@@ -36,7 +39,7 @@ func (l *lab) pollsWith(ctx context.Context, refs int) (pollCosts, error) {
 	if err := l.addRefs(ctx, name, refs); err != nil {
 		return pollCosts{}, err
 	}
-	d, err := l.start(setup{"REPO": url, "DRYRUN": "on", "INTERVAL": "1s"})
+	d, err := l.start(daemon.Env{"REPO": url, "DRYRUN": "on", "INTERVAL": "1s"})
 	if err != nil {
 		return pollCosts{}, err
 	}
@@ -45,12 +48,12 @@ func (l *lab) pollsWith(ctx context.Context, refs int) (pollCosts, error) {
 		return pollCosts{}, err
 	}
 	l.git.Log.Reset()
-	if err := sleep(ctx, l.window); err != nil {
+	if err := testlab.Sleep(ctx, l.window); err != nil {
 		return pollCosts{}, err
 	}
 	seen, err := pollsOf(l.git.Log.Requests(), name)
 	if err != nil {
 		return pollCosts{}, err
 	}
-	return seen, d.stop(ctx)
+	return seen, d.Stop(ctx)
 }

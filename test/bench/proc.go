@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/machine"
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/machine"
+	"github.com/kubesync/kubesync/test/lab/process"
 )
 
 // ticksPerSecond is what /proc counts CPU time in: USER_HZ, 100 on all of Linux.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/test/machine"
+	"github.com/kubesync/kubesync/test/lab/machine"
 )
 
 // report is what a run came to.

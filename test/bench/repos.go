@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // newRepo makes a repository with one commit on the lab's git server and returns

@@ -43,7 +43,7 @@ func restart(ctx context.Context, l *lab) ([]line, error) {
 			return nil, err
 		}
 		bare.add(took)
-		l.say("  round %d of %d: kubesync %s, bare SSA %s", round+1, l.rounds, seconds(r.times[round]), seconds(bare[round]))
+		l.Say("  round %d of %d: kubesync %s, bare SSA %s", round+1, l.rounds, seconds(r.times[round]), seconds(bare[round]))
 	}
 	return []line{
 		atMost(fmt.Sprintf("from start to in sync, %d objects", len(objects.objects)), r.times, "bare SSA of all, again", bare, 0.5),
@@ -91,7 +91,7 @@ func (r *restarted) round(ctx context.Context, l *lab, s *site, url string, obje
 		return err
 	}
 	r.changed += changed(before, after)
-	if err := d.stop(ctx); err != nil {
+	if err := d.Stop(ctx); err != nil {
 		return err
 	}
 	return s.rest(ctx)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
 // watched is a daemon in sync that is looked at, with its cluster and repo.
 type watched struct {
-	*daemon
+	*running
 	site *site
 	repo string
 	mark int64
@@ -30,7 +33,7 @@ func (l *lab) steady(ctx context.Context, repo string, interval time.Duration) (
 			w.end()
 		}
 	}()
-	if w.daemon, err = l.start(w.site.on(url), setup{"INTERVAL": interval.String()}); err != nil {
+	if w.running, err = l.start(w.site.on(url), daemon.Env{"INTERVAL": interval.String()}); err != nil {
 		return nil, err
 	}
 	if _, err := w.synced(ctx, 1, ""); err != nil {
@@ -40,7 +43,7 @@ func (l *lab) steady(ctx context.Context, repo string, interval time.Duration) (
 		return nil, err
 	}
 	// What a first sync leaves to be done, at the next polls for example, is done.
-	if err := sleep(ctx, min(2*interval, 30*time.Second)); err != nil {
+	if err := testlab.Sleep(ctx, min(2*interval, 30*time.Second)); err != nil {
 		return nil, err
 	}
 	if _, err := w.site.versions(ctx, objects); err != nil {
@@ -53,7 +56,7 @@ func (l *lab) steady(ctx context.Context, repo string, interval time.Duration) (
 
 // end kills what runs.
 func (w *watched) end() {
-	if w.daemon != nil {
+	if w.running != nil {
 		w.Kill()
 	}
 	_ = w.site.Close() // its directory goes with the lab's
@@ -83,14 +86,14 @@ func sameRevision(ctx context.Context, l *lab) ([]line, error) {
 		return nil, err
 	}
 	defer w.end()
-	if err := sleep(ctx, l.window); err != nil {
+	if err := testlab.Sleep(ctx, l.window); err != nil {
 		return nil, err
 	}
 	lines, err := w.asked(ctx, l, l.window)
 	if err != nil {
 		return nil, err
 	}
-	return lines, w.stop(ctx)
+	return lines, w.Stop(ctx)
 }
 
 // idleInterval lets some polls fall into the time for which a daemon is looked at:
@@ -112,7 +115,7 @@ func idle(ctx context.Context, l *lab) ([]line, error) {
 	var most bytesize
 	var last memory
 	for time.Since(start) < l.idle {
-		if err := sleep(ctx, min(time.Second, l.idle-time.Since(start))); err != nil {
+		if err := testlab.Sleep(ctx, min(time.Second, l.idle-time.Since(start))); err != nil {
 			return nil, err
 		}
 		if last, err = memoryOf(w.PID); err != nil {
@@ -133,5 +136,5 @@ func idle(ctx context.Context, l *lab) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]line{rss, cpu}, lines...), w.stop(ctx)
+	return append([]line{rss, cpu}, lines...), w.Stop(ctx)
 }

@@ -6,14 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
-	"github.com/kubesync/kubesync/test/port"
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
+	"github.com/kubesync/kubesync/test/lab/port"
 )
 
 // lab is a kubesync with what it works on.
@@ -55,28 +54,23 @@ func (l *lab) start(t *testing.T) {
 	address := taken.Address()
 	taken.Release()
 	l.url = "http://" + address
-	daemon, err := process.Start(process.Spec{
-		Program: program, Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "log"),
-		Env: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "KUBECONFIG=" + l.cluster.Kubeconfig(),
-			"REPO=" + l.git.URL("site") + " " + l.git.URL("many"), "INTERVAL=2s", "TIMEOUT=5s", "LISTEN=" + address, "LOG_FORMAT=json",
-		},
+	spec, err := daemon.Spec(program, dir, daemon.Env{
+		"KUBECONFIG": l.cluster.Kubeconfig(), "REPO": l.git.URL("site") + " " + l.git.URL("many"),
+		"INTERVAL": "2s", "TIMEOUT": "5s", "LISTEN": address,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	started, err := daemon.Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := daemon.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("stop kubesync: %v", err)
-		}
-		select {
-		case <-daemon.Done():
-		case <-time.After(15 * time.Second):
-			daemon.Kill()
-			t.Error("kubesync does not stop")
+		if err := started.Stop(context.Background()); err != nil {
+			t.Error(err)
 		}
 		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			log, _ := os.ReadFile(spec.Stderr)
 			t.Logf("the log of kubesync:\n%s", log[max(0, len(log)-8000):])
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // canary is a secret that no page may show.
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 
 	t.Run("the first sync", func(t *testing.T) {
 		b.open(t, l.url)
-		b.sees(t, "site system", "many system", "not synced yet")
+		b.sees(t, "site system", "many system", "waiting")
 		b.do(t, call(runtime.Evaluate, runtime.EvaluateParams{Expression: "window.sameDocument = true"}))
 		l.git.Behave(gitserver.Normal())
 		b.sees(t, "All 2 repos are in sync", "Open the door", "3 synced", "1000 synced")
@@ -62,8 +62,8 @@ func TestPage(t *testing.T) {
 		b.sees(t, "ConfigMap default/greeting", "greeting.yaml:1")
 		files["web.yaml"] = deployment("web", 2)
 		commit(t, l.site, "Run the shop", files)
-		b.sees(t, "Run the shop", "Deployment default/web", "in progress", "0 of 2 updated replicas are available")
-		b.sees(t, "exceeded its progress deadline")
+		b.sees(t, "Run the shop", "Deployment default/web", "in progress", "Available: 0/2")
+		b.sees(t, "Progress deadline exceeded")
 		if summary := b.text(t, "#summary"); !strings.Contains(summary, "✗ unhealthy") || !strings.Contains(summary, "1 failed") {
 			t.Errorf("the summary does not tell of it: %s", summary)
 		}
@@ -100,11 +100,11 @@ func TestPage(t *testing.T) {
 		until(t, "nothing waits any more", func(context.Context) bool { return !strings.Contains(b.text(t, "#summary"), "pruning waits") })
 	})
 
-	t.Run("a fight", func(t *testing.T) {
-		stop := l.fight(t)
-		b.sees(t, ".data.text by robot", "⇄ fight")
+	t.Run("a conflict", func(t *testing.T) {
+		stop := l.conflict(t)
+		b.sees(t, ".data.text by robot", "⇄ conflict")
 		stop()
-		b.shoot(t, "fight")
+		b.shoot(t, "conflict")
 	})
 
 	t.Run("the API server goes away", func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestPage(t *testing.T) {
 		b.do(t, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 		b.open(t, l.url+"/repos/site")
 		b.do(t, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{})) // of the page; it stays as it was loaded
-		b.sees(t, "Put it all back", "Deployment default/web", "exceeded its progress deadline")
+		b.sees(t, "Put it all back", "Deployment default/web", "Progress deadline exceeded")
 	})
 }
 
@@ -164,15 +164,15 @@ func up(t *testing.T, url string) {
 	})
 }
 
-// renewed tells whether the open page is another than at the last call: it says as of when
+// renewed reports whether the open page is another than at the last call: it says as of when
 // it is.
 func renewed(t *testing.T, b *tab) bool {
 	t.Helper()
 	return evaluate[bool](t, b, "(() => { const now = document.getElementById('asof').innerText, was = window.asOf; window.asOf = now; return was !== undefined && was !== now; })()")
 }
 
-// fight changes an object again and again, until it is told to stop.
-func (l *lab) fight(t *testing.T) (stop func()) {
+// conflict changes an object again and again, until it is told to stop.
+func (l *lab) conflict(t *testing.T) (stop func()) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(l.cluster.Config())
 	if err != nil {
@@ -185,7 +185,7 @@ func (l *lab) fight(t *testing.T) (stop func()) {
 		for ctx.Err() == nil {
 			_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "door", types.MergePatchType, []byte(`{"data":{"text":"robot"}}`), metav1.PatchOptions{FieldManager: "robot"})
 			if err != nil && ctx.Err() == nil {
-				t.Errorf("fight: %v", err)
+				t.Errorf("conflict: %v", err)
 				return
 			}
 			select {

@@ -3,20 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
-	"syscall"
-	"time"
 
-	"github.com/kubesync/kubesync/test/lines"
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
-// daemon is a kubesync that runs.
-type daemon struct {
-	*process.Process
-	log   *lines.Follower
+// watched is a daemon and what its log says of the repos.
+type watched struct {
+	*daemon.Daemon
 	spoke bool // it has said something: it listens to signals by then
 	last  map[string]logLine
 	// trouble is what it says is wrong besides the syncs, "" for nothing.
@@ -33,7 +27,7 @@ type logLine struct {
 	Objects  []string // what there is to say of which
 }
 
-// waits tells whether the sync left something to prune: strangers that look like the set's
+// waits reports whether the sync left something to prune: strangers that look like the set's
 // own are reported for ever.
 func (l logLine) waits() bool {
 	copies := 0
@@ -49,48 +43,29 @@ func (l logLine) waits() bool {
 // again: there is no interval to wait for.
 func (s *site) startDaemon() error {
 	s.tap.newDaemon()
-	spec := process.Spec{
-		Program: s.program, Dir: s.dir, Stdout: s.path("stdout"), Stderr: s.path("log"),
-		Env: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home"), "TMPDIR=" + s.path("tmp"),
-			"KUBECONFIG=" + s.kubeconfig(), "CONFIG=" + s.path("repos.yaml"), "INTERVAL=1h", "PRUNE_LIMIT=5",
-			"LOG_FORMAT=json", "LOG_LEVEL=debug", "LISTEN=off", "PROBE_LISTEN=off",
-		},
-	}
-	var before int64 // bytes of the log, which goes on
-	if info, err := os.Stat(spec.Stderr); err == nil {
-		before = info.Size()
-	}
-	d := &daemon{log: lines.Follow(spec.Stderr, before), last: map[string]logLine{}}
-	var err error
-	d.Process, err = process.Start(spec)
+	spec, err := daemon.Spec(s.program, s.dir, daemon.Env{
+		"KUBECONFIG": s.kubeconfig(), "CONFIG": s.path("repos.yaml"), "INTERVAL": "1h", "PRUNE_LIMIT": "5",
+		"LOG_LEVEL": "debug", "LISTEN": "off",
+	})
 	if err != nil {
 		return err
 	}
-	s.daemon, s.killed = d, false
+	started, err := daemon.Start(spec)
+	if err != nil {
+		return err
+	}
+	s.daemon, s.killed = &watched{Daemon: started, last: map[string]logLine{}}, false
 	return nil
 }
 
 // stopDaemon stops it as an orchestrator does. One that is killed meanwhile has
 // stopped as well.
 func (s *site) stopDaemon(ctx context.Context) error {
-	if err := s.daemon.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(20 * time.Second):
-		return fmt.Errorf("kubesync does not stop:\n%s", s.daemon.Tail())
-	case <-s.daemon.Done():
-	}
-	if s.killed {
+	err := s.daemon.Stop(ctx)
+	if s.killed && s.daemon.Ended() {
 		return s.mourn(ctx)
 	}
-	if s.daemon.Err() != nil {
-		return s.daemon.Exited()
-	}
-	return nil
+	return err
 }
 
 // mourn sees to what a killed daemon leaves.
@@ -108,13 +83,13 @@ func (s *site) kill() {
 }
 
 // forget has the daemon's word count only from now on.
-func (d *daemon) forget() error {
+func (d *watched) forget() error {
 	err := d.follow()
 	d.last, d.trouble = map[string]logLine{}, ""
 	return err
 }
 
-// synced tells whether the last that the daemon said of every repo is that it is in
+// synced reports whether the last that the daemon said of every repo is that it is in
 // sync with its newest commit.
 func (s *site) synced() (bool, error) {
 	if err := s.daemon.follow(); err != nil {
@@ -131,12 +106,12 @@ func (s *site) synced() (bool, error) {
 
 // verdicts are the messages that tell how a sync of a repo ended.
 func verdict(message string) bool {
-	return message == "synced" || message == "synced in part" || message == "not synced" || message == "suspended" || message == "interrupted"
+	return message == "synced" || message == "sync partial" || message == "sync failed" || message == "suspended" || message == "interrupted"
 }
 
 // follow reads what was logged since the last time.
-func (d *daemon) follow() error {
-	return d.log.Next(func(text []byte) {
+func (d *watched) follow() error {
+	return d.Lines(func(text []byte) {
 		d.spoke = true
 		var line logLine
 		switch err := json.Unmarshal(text, &line); {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
 // The answer is a lie.
@@ -32,7 +34,7 @@ func lies() []fate {
 	return []fate{"401", "403", "404", "409", "410", "422", "429", retry429, "500", "503", stall, reset, truncated, other}
 }
 
-// fits tells whether a request can be answered so: what a watch sends has no middle and
+// fits reports whether a request can be answered so: what a watch sends has no middle and
 // no end, and what is no answer about one object is about no other.
 func (f fate) fits(request string) bool {
 	watch := strings.Contains(request, "watch=true")
@@ -45,7 +47,7 @@ func (f fate) fits(request string) bool {
 	return true
 }
 
-// aboutOne tells whether the path of an API request names one object.
+// aboutOne reports whether the path of an API request names one object.
 func aboutOne(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -137,7 +139,7 @@ func stallFor(late time.Duration) fault {
 		if err != nil {
 			return nil, err
 		}
-		if err := sleep(r.Context(), late); err != nil {
+		if err := testlab.Sleep(r.Context(), late); err != nil {
 			return nil, errors.Join(err, response.Body.Close())
 		}
 		return response, nil

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
-func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(testlab.Main("crash", os.Stderr,
+		func() (settings, error) { return parse(os.Args[1:], os.Stderr) },
+		func(ctx context.Context, chosen settings) error { return try(ctx, chosen, os.Stdout, os.Stderr) }))
+}
 
 // settings are the flags.
 type settings struct {
@@ -70,60 +73,18 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return s, nil
 }
 
-func command(args []string, stdout, stderr io.Writer) int {
-	chosen, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "crash:", err)
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends it at once, with nothing cleaned up
-	if err := try(ctx, chosen, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "crash:", err)
-		return 1
-	}
-	return 0
-}
-
 // lab is what all stories share.
 type lab struct {
-	dir     string
-	program string // a copy: the tree may be built again meanwhile
-	out     io.Writer
+	*testlab.Lab
 	started time.Time
 }
 
-func newLab(program string, out io.Writer) (*lab, error) {
-	dir, err := os.MkdirTemp("", "kubesync-crash-")
-	if err != nil {
-		return nil, fmt.Errorf("directory of the test: %w", err)
-	}
-	l := &lab{dir: dir, program: filepath.Join(dir, "kubesync"), out: out, started: time.Now()}
-	content, err := os.ReadFile(program)
-	if err == nil {
-		err = os.WriteFile(l.program, content, 0o755)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the program to kill: %w", err), os.RemoveAll(dir))
-	}
-	return l, nil
-}
-
-// say tells whoever waits how far it is.
-func (l *lab) say(format string, args ...any) {
-	fmt.Fprintf(l.out, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
-}
-
 func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err error) {
-	l, err := newLab(chosen.kubesync, stderr)
-	if err != nil {
+	l := &lab{started: time.Now()}
+	if l.Lab, err = testlab.Open("crash", chosen.kubesync, stderr); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	told, err := l.tellReference(ctx)
 	if err != nil {
 		return fmt.Errorf("the story without a crash: %w", err)
@@ -149,7 +110,7 @@ func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err er
 		return err
 	}
 	if missed := results.missed(runs); chosen.minutes == 0 && len(missed) > 0 {
-		l.say("%d points did not come, and are tried again", len(missed))
+		l.Say("%d points did not come, and are tried again", len(missed))
 		if err := l.work(ctx, chosen, told, again(missed), results); err != nil {
 			return err
 		}

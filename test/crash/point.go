@@ -18,7 +18,7 @@ const (
 // crashes are the ways to die.
 func crashes() []fate { return []fate{before, after} }
 
-// deadly tells whether the daemon is killed.
+// deadly reports whether the daemon is killed.
 func (f fate) deadly() bool { return slices.Contains(crashes(), f) }
 
 // point is one request of the story with what befalls it.

@@ -30,11 +30,11 @@ func (t *tally) add(l *lab, r run, of int, reached []point, failed *failure, too
 	for _, p := range reached {
 		t.reached[p] = true
 	}
-	l.say("run %d of %d: %s: %d of %d points reached, %s", t.runs, of, r.fates(), len(reached), count(r.points), took.Round(time.Second))
+	l.Say("run %d of %d: %s: %d of %d points reached, %s", t.runs, of, r.fates(), len(reached), count(r.points), took.Round(time.Second))
 	well := reached
 	if failed != nil {
 		t.failures = append(t.failures, *failed)
-		l.say("%s", failed)
+		l.Say("%s", failed)
 		well = slices.DeleteFunc(slices.Clone(reached), func(p point) bool { return p.step == failed.step })
 		if err := t.record.note("failed", failed.points); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (t *tally) missed(runs []run) []point {
 	return missed
 }
 
-// failed tells whether a point was among those that failed.
+// failed reports whether a point was among those that failed.
 func (t *tally) failed(p point) bool {
 	return slices.ContainsFunc(t.failures, func(f failure) bool { return slices.Contains(f.points, p) })
 }
@@ -132,7 +132,7 @@ func (l *lab) work(ctx context.Context, chosen settings, told reference, runs []
 	return nil
 }
 
-// timeFor tells whether another run is likely to end in time.
+// timeFor reports whether another run is likely to end in time.
 func (l *lab) timeFor(chosen settings, results *tally) bool {
 	if chosen.minutes == 0 {
 		return true

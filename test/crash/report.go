@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubesync/kubesync/test/machine"
+	"github.com/kubesync/kubesync/test/lab/machine"
 )
 
 // report prints how it went, and with a file for the results writes them there. An

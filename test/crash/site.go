@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,10 +15,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/test/apiproxy"
 	"github.com/kubesync/kubesync/test/canary"
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/apiproxy"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // leaseName is of the daemon's Lease, the default with CONFIG.
@@ -35,14 +34,14 @@ type site struct {
 	tap      *tap
 	apiProxy *apiproxy.Proxy
 	gitProxy *apiproxy.Proxy
-	daemon   *daemon
+	daemon   *watched
 	killed   bool // the last daemon was; its Lease may not have been given back
 	waitOut  bool // a dead daemon's Lease is waited out, not released
 
 	dynamic   dynamic.Interface
 	resources []schema.GroupVersionResource
 	baseline  sight // what was there before the story
-	strangers sight // those of it that nobody may touch
+	strangers sight // those of it that no one may touch
 	secrets   canary.Secrets
 
 	repos map[string]*gitserver.Repo
@@ -51,13 +50,13 @@ type site struct {
 }
 
 // newSite starts everything but the daemon, in a directory that goes with it.
-func newSite(ctx context.Context, parent, program string) (_ *site, err error) {
-	dir, err := os.MkdirTemp(parent, "site-")
+func (l *lab) newSite(ctx context.Context) (_ *site, err error) {
+	dir, err := l.MakeDir("site")
 	if err != nil {
-		return nil, fmt.Errorf("directory of a site: %w", err)
+		return nil, err
 	}
 	s := &site{
-		dir: dir, program: program, tap: newTap(), baseline: sight{},
+		dir: dir, program: l.Program, tap: newTap(), baseline: sight{},
 		repos: map[string]*gitserver.Repo{}, files: map[string]map[string]string{}, heads: map[string]string{},
 	}
 	defer func() {
@@ -65,7 +64,7 @@ func newSite(ctx context.Context, parent, program string) (_ *site, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	s.cluster, err = cluster.Launch(ctx, cluster.WithDir(filepath.Join(dir, "cluster")), cluster.WithControllers, cluster.WithProgress(io.Discard))
+	s.cluster, err = l.Cluster(ctx, cluster.WithControllers)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func newSite(ctx context.Context, parent, program string) (_ *site, err error) {
 	if err := s.openAPI(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.makeStrangers(ctx); err != nil {
+	if err := s.makeForeign(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.secrets.Add(canary.Credential, gitPassword); err != nil {
@@ -103,11 +102,8 @@ func (s *site) openGit() (err error) {
 // openAPI makes the daemon's way to the API server, as a ServiceAccount that RBAC
 // holds for, and the site's own past it.
 func (s *site) openAPI(ctx context.Context) error {
-	account, err := s.cluster.ServiceAccount(ctx, "kube-system", "kubesync")
+	account, err := testlab.Administrator(ctx, s.cluster, "kubesync")
 	if err != nil {
-		return err
-	}
-	if err := s.cluster.GrantRole(ctx, account, "cluster-admin"); err != nil {
 		return err
 	}
 	if s.apiProxy, err = apiproxy.Launch(account.Config(), apiproxy.Through(s.tap.through("api"))); err != nil {
@@ -129,7 +125,7 @@ func (s *site) openAPI(ctx context.Context) error {
 
 func (s *site) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
-// gitPassword is what the daemon tells the git server, and nobody else.
+// gitPassword is what the daemon tells the git server, and no one else.
 const gitPassword = "told-to-git-alone"
 
 // configure writes the daemon's list of repos.
@@ -139,11 +135,6 @@ func (s *site) configure() error {
 - {name: tools, url: GIT/tools.git, privileged: true}
 - {name: shop, url: GIT/shop.git, cmd: render.sh, namespace: shop}
 `)
-	for _, name := range []string{"home", "tmp"} {
-		if err := os.Mkdir(filepath.Join(s.dir, name), 0o755); err != nil {
-			return fmt.Errorf("directories of the daemon: %w", err)
-		}
-	}
 	if err := os.WriteFile(s.path("repos.yaml"), []byte(list), 0o644); err != nil {
 		return fmt.Errorf("list of repos: %w", err)
 	}
@@ -183,7 +174,7 @@ func (s *site) close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// discreet tells whether no daemon has printed a secret, whatever befell it.
+// discreet reports whether no daemon has printed a secret, whatever befell it.
 func (s *site) discreet() error {
 	var errs []error
 	for _, name := range []string{"log", "stdout"} {
@@ -194,14 +185,4 @@ func (s *site) discreet() error {
 		errs = append(errs, s.secrets.Search("the "+name, content))
 	}
 	return errors.Join(errs...)
-}
-
-// sleep waits, but not longer than ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

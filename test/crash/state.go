@@ -149,7 +149,7 @@ func (s *site) reduce(object unstructured.Unstructured, among sight) (string, er
 }
 
 // narrow takes out of a parent what names nothing that there is. A parent may name more
-// than its set has: of a kind that is not served nobody can know what is left.
+// than its set has: of a kind that is not served no one can know what is left.
 func narrow(parent unstructured.Unstructured, among sight) {
 	annotations := parent.GetAnnotations()
 	for key, gone := range map[string]func(string) bool{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ type step struct {
 	before  func(context.Context, *site) error
 	// act is what happens, by default a push and a poll.
 	act func(context.Context, *site, func() error) error
-	// redone are the objects that somebody deletes in this step and git brings back.
+	// redone are the objects that a user deletes in this step and git brings back.
 	redone []string
 }
 
@@ -113,7 +112,7 @@ func start(_ context.Context, s *site, push func() error) error {
 // applyByHand makes objects as the shell script did.
 func applyByHand(ctx context.Context, s *site) error {
 	cmd := exec.CommandContext(ctx, s.cluster.Program("kubectl"), "--kubeconfig", s.cluster.Kubeconfig(), "apply", "-f", "-")
-	cmd.Stdin, cmd.Env = strings.NewReader(storyFile("applied/legacy.yaml")), []string{"HOME=" + filepath.Join(s.dir, "home")}
+	cmd.Stdin, cmd.Env = strings.NewReader(storyFile("applied/legacy.yaml")), []string{"HOME=" + s.dir}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply: %w\n%s", err, out)
 	}
@@ -121,7 +120,7 @@ func applyByHand(ctx context.Context, s *site) error {
 }
 
 // restart is the last step: the daemon stops in order, and comes back to a cluster in
-// which somebody has changed a field, taken a label off and deleted an object.
+// which a user has changed a field, taken a label off and deleted an object.
 func restart(ctx context.Context, s *site, push func() error) error {
 	if err := s.stopDaemon(ctx); err != nil {
 		return err

@@ -10,13 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) }
 
-// strangerManifests stand around all the time, in the namespaces of the story and
-// among its kinds: nobody's, other appliers', and such that look like kubesync's own.
-const strangerManifests = `
+// foreignManifests stand around all the time, in the namespaces of the story and
+// among its kinds: no one's, other appliers', and such that look like kubesync's own.
+const foreignManifests = `
 {manager: kubectl-create, apiVersion: v1, kind: Namespace, metadata: {name: team}}
 ---
 {manager: kubectl-create, apiVersion: v1, kind: Namespace, metadata: {name: shop}}
@@ -58,10 +60,10 @@ func plurals() map[string]string {
 	}
 }
 
-// makeStrangers makes them, and remembers them and all else that is there. The two
+// makeForeign makes them, and remembers them and all else that is there. The two
 // Namespaces among them are declared by git later on, which makes them none.
-func (s *site) makeStrangers(ctx context.Context) error {
-	manifests := strings.NewReplacer("PLATFORM", setID("platform"), "SHOP", setID("shop")).Replace(strangerManifests)
+func (s *site) makeForeign(ctx context.Context) error {
+	manifests := strings.NewReplacer("PLATFORM", setID("platform"), "SHOP", setID("shop")).Replace(foreignManifests)
 	names := map[string]bool{}
 	for _, text := range strings.Split(manifests, "---\n") {
 		object := unstructured.Unstructured{}
@@ -115,7 +117,7 @@ func (s *site) settle(ctx context.Context, names map[string]bool) error {
 			return nil
 		}
 		versions = now
-		if err := sleep(ctx, settleTime); err != nil {
+		if err := testlab.Sleep(ctx, settleTime); err != nil {
 			return err
 		}
 	}

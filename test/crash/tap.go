@@ -70,14 +70,14 @@ func (t *tap) requests() []string {
 	return append([]string(nil), t.order...)
 }
 
-// hit tells whether the fault for a request has struck.
+// hit reports whether the fault for a request has struck.
 func (t *tap) hit(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.struck[name]
 }
 
-// quiet tells whether nothing has been asked for so long, and all is answered.
+// quiet reports whether nothing has been asked for so long, and all is answered.
 func (t *tap) quiet(since time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
 const (
-	// quietTime is how long nobody may ask for anything before a step counts as over.
+	// quietTime is how long no one may ask for anything before a step counts as over.
 	quietTime = 400 * time.Millisecond
 	// pokeTime is after how much silence a daemon that is not in sync is told to poll: it
 	// would by itself, seconds or minutes later.
@@ -56,7 +58,7 @@ type failure struct {
 	log    string  // the end of the daemon's
 }
 
-// String says all that somebody needs who looks into it.
+// String says all that a user needs who looks into it.
 func (f failure) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "FAILED: step %s", f.step)
@@ -75,7 +77,7 @@ func (f failure) String() string {
 
 // tellReference runs the story without a fault.
 func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
-	s, err := newSite(ctx, l.dir, l.program)
+	s, err := l.newSite(ctx)
 	if err != nil {
 		return reference{}, err
 	}
@@ -96,7 +98,7 @@ func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
 		if told.states[at.name], err = s.compare(seen); err != nil {
 			return reference{}, fmt.Errorf("%s: %w", at.name, err)
 		}
-		l.say("reference: %s: %d requests, %d objects", at.name, len(told.requests[at.name]), len(told.states[at.name]))
+		l.Say("reference: %s: %d requests, %d objects", at.name, len(told.requests[at.name]), len(told.states[at.name]))
 	}
 	return told, errors.Join(s.stopDaemon(ctx), s.discreet())
 }
@@ -117,7 +119,7 @@ func (s *site) steady(ctx context.Context) (sight, error) {
 			return seen, nil
 		}
 		before = now
-		if err := sleep(ctx, 3*settleTime); err != nil {
+		if err := testlab.Sleep(ctx, 3*settleTime); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +157,7 @@ func pushAndPoll(_ context.Context, s *site, push func() error) error {
 // poke has the daemon look at everything now.
 func (s *site) poke() error { return s.daemon.Signal(syscall.SIGHUP) }
 
-// calm waits for the end of a step in which nobody dies.
+// calm waits for the end of a step in which no one dies.
 func (s *site) calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not in sync after %s", patience))
 	defer cancel()
@@ -188,7 +190,7 @@ func (s *site) restful(ctx context.Context, away func() error, poking bool) erro
 			}
 			s.tap.touch()
 		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := testlab.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -205,7 +207,7 @@ func (s *site) logTail() string {
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	end := lines[max(0, len(lines)-last):]
 	loud := slices.DeleteFunc(lines[:len(lines)-len(end)], func(line string) bool {
-		return strings.Contains(line, `"level":"debug"`) || strings.Contains(line, "told by a signal")
+		return strings.Contains(line, `"level":"debug"`) || strings.Contains(line, "signal received")
 	})
 	return strings.Join(append(slices.Clone(loud[max(0, len(loud)-before):]), end...), "\n")
 }
@@ -215,7 +217,7 @@ func (s *site) logTail() string {
 // was started again, before the next step happens. It returns which points were reached,
 // and the first failure.
 func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point, failed *failure, err error) {
-	s, err := newSite(ctx, l.dir, l.program)
+	s, err := l.newSite(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -313,7 +315,7 @@ func (s *site) truthful(ctx context.Context, want state, lying bool) (sight, err
 				return nil, err
 			}
 		}
-		if err := sleep(ctx, settleTime); err != nil {
+		if err := testlab.Sleep(ctx, settleTime); err != nil {
 			return nil, err
 		}
 	}

@@ -14,8 +14,8 @@ const (
 	// denied: the object is not written, as the API server or another repo's claim has
 	// it; nothing is pruned.
 	denied outcome = "denied by the API server or an owner"
-	// parked: the object waits for what does not come, and pruning with it.
-	parked outcome = "parked for ever"
+	// pending: the object waits for what does not come, and pruning with it.
+	pending outcome = "pending for ever"
 	// harmless: it is written, and reaches nothing beyond the repo's own namespaces.
 	harmless outcome = "harmless"
 	// open: kubesync cannot contain it, and says so in its documentation.
@@ -61,7 +61,7 @@ items:
 - {apiVersion: v1, kind: Namespace, metadata: {name: vault, labels: {kubesync.io/tier: system}}}
 - {apiVersion: v1, kind: Namespace, metadata: {name: baseline, labels: {pod-security.kubernetes.io/enforce: baseline}}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: treasure, namespace: vault}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: by-hand, namespace: shop, labels: {applyset.kubernetes.io/part-of: applyset-of-somebody-v1}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: by-hand, namespace: shop, labels: {applyset.kubernetes.io/part-of: applyset-of-another-v1}}}
 - {apiVersion: v1, kind: ServiceAccount, metadata: {name: operator, namespace: shop}}
 - {apiVersion: v1, kind: ServiceAccount, metadata: {name: operator, namespace: vault}}
 - apiVersion: apiextensions.k8s.io/v1
@@ -158,7 +158,7 @@ func namespaces() map[string]attempt {
 	}
 }
 
-// documents hide an object where nobody looks.
+// documents hide an object where no one looks.
 func documents() map[string]attempt {
 	hidden := configMap("x", "kube-system")
 	seen := func(line string) string {
@@ -272,7 +272,7 @@ func othersObjects() map[string]attempt {
 	return map[string]attempt{
 		"a system repo's object":               one(denied, inShop("platforms"), owned("repo platform")),
 		"another repo's object":                one(denied, inShop("neighbours"), owned("repo neighbour")),
-		"an object of an unknown set":          one(denied, inShop("by-hand"), owned("applyset-of-somebody-v1")),
+		"an object of an unknown set":          one(denied, inShop("by-hand"), owned("applyset-of-another-v1")),
 		"recreating another's object":          one(denied, annotated("platforms", "kubesync.io/recreate: 'true'"), owned("repo platform")),
 		"adopting another's object":            one(denied, annotated("neighbours", "kubesync.io/adopt: kubesync"), owned("repo neighbour")),
 		"keeping another's object from prune":  one(denied, annotated("platforms", "kubesync.io/prune: 'false'"), owned("repo platform")),
@@ -281,7 +281,7 @@ func othersObjects() map[string]attempt {
 		"an owner that is cluster-scoped":      one(harmless, ownedBy("v1", "Namespace", "vault", "00000000-0000-0000-0000-000000000000")),
 		"an owner that is kubesync's":          one(harmless, ownedBy("apps/v1", "Deployment", "kubesync", "00000000-0000-0000-0000-000000000000")),
 		"a finalizer":                          one(harmless, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: shop, finalizers: []}}"),
-		"an object that nobody claims yet":     one(open, inShop("claimed-first")),
+		"an object that no one claims yet":     one(open, inShop("claimed-first")),
 		"the ServiceAccount that all pods use": one(open, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop, annotations: {x: z}, labels: {x: z}}}"),
 	}
 }
@@ -316,14 +316,14 @@ func rights() map[string]attempt {
 		"an EndpointSlice":                   one(denied, "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: x, namespace: shop, labels: {kubernetes.io/service-name: x}}, addressType: IPv4, endpoints: [{addresses: [10.0.0.1]}]}", lacks),
 		"Endpoints":                          one(denied, "{apiVersion: v1, kind: Endpoints, metadata: {name: x, namespace: shop}, subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 443}]}]}", lacks),
 		"a ControllerRevision":               one(denied, "{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: x, namespace: shop}, revision: 1}", lacks),
-		"a review of somebody's rights":      one(refused, "{apiVersion: authorization.k8s.io/v1, kind: LocalSubjectAccessReview, metadata: {name: x, namespace: shop}, spec: {user: admin}}", "^hostile.yaml:1: LocalSubjectAccessReview/x: objects of kind LocalSubjectAccessReview of authorization.k8s.io/v1 cannot be declared"),
+		"a review of a user's rights":        one(refused, "{apiVersion: authorization.k8s.io/v1, kind: LocalSubjectAccessReview, metadata: {name: x, namespace: shop}, spec: {user: admin}}", "^hostile.yaml:1: LocalSubjectAccessReview/x: objects of kind LocalSubjectAccessReview of authorization.k8s.io/v1 cannot be declared"),
 		"a Binding of a pod":                 one(refused, "{apiVersion: v1, kind: Binding, metadata: {name: x, namespace: shop}, target: {kind: Node, name: x}}", "^hostile.yaml:1: Binding/x: objects of kind Binding of v1 cannot be declared"),
-		"an Eviction":                        one(parked, "{apiVersion: policy/v1, kind: Eviction, metadata: {name: x, namespace: shop}}", "hostile.yaml:1: Eviction"),
-		"a Scale":                            one(parked, "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: kubesync, namespace: shop}, spec: {replicas: 0}}", "hostile.yaml:1: Scale"),
-		"a TokenRequest":                     one(parked, "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, metadata: {name: operator, namespace: shop}, spec: {audiences: [x]}}", "hostile.yaml:1: TokenRequest"),
+		"an Eviction":                        one(pending, "{apiVersion: policy/v1, kind: Eviction, metadata: {name: x, namespace: shop}}", "hostile.yaml:1: Eviction"),
+		"a Scale":                            one(pending, "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: kubesync, namespace: shop}, spec: {replicas: 0}}", "hostile.yaml:1: Scale"),
+		"a TokenRequest":                     one(pending, "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, metadata: {name: operator, namespace: shop}, spec: {audiences: [x]}}", "hostile.yaml:1: TokenRequest"),
 		"a status":                           one(harmless, "{apiVersion: v1, kind: Service, metadata: {name: x, namespace: shop}, spec: {ports: [{port: 80}]}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}"),
-		"admin for somebody in its own":      one(harmless, binding("shop", "admin", "{kind: ServiceAccount, name: default, namespace: shop}")),
-		"admin for somebody from elsewhere":  one(harmless, binding("shop", "admin", "{kind: ServiceAccount, name: default, namespace: office}")),
+		"admin for a user in its own":        one(harmless, binding("shop", "admin", "{kind: ServiceAccount, name: default, namespace: shop}")),
+		"admin for a user from elsewhere":    one(harmless, binding("shop", "admin", "{kind: ServiceAccount, name: default, namespace: office}")),
 		"a token of an account elsewhere":    one(harmless, "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: shop, annotations: {kubernetes.io/service-account.name: kubesync}}, type: kubernetes.io/service-account-token}"),
 		"a token of an account that is here": one(open, "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: shop, annotations: {kubernetes.io/service-account.name: operator}}, type: kubernetes.io/service-account-token}"),
 	}
@@ -368,7 +368,7 @@ func pods() map[string]attempt {
 		}
 	}
 	rollout := "{apiVersion: example.com/v1, kind: Rollout, metadata: {name: x, namespace: shop}, spec: {template: {spec: " + specs["hostPath"].spec + "}}}"
-	all["hostPath in a kind that nobody knows"] = one(open, rollout)
+	all["hostPath in a kind that no one knows"] = one(open, rollout)
 	const account = "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: shop}, spec: {serviceAccountName: operator, containers: [{name: c, image: c}]}}"
 	all["a pod with a privileged account of the namespace"] = one(open, account)
 	all["a projected token of that account"] = one(open, "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: shop}, spec: {serviceAccountName: operator, containers: [{name: c, image: c}], volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t, audience: vault}}]}}]}}")

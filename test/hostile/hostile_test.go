@@ -26,7 +26,7 @@ func TestApplicationRepo(t *testing.T) {
 		})
 	}
 	contained := 0
-	for _, is := range []outcome{refused, denied, parked, harmless} {
+	for _, is := range []outcome{refused, denied, pending, harmless} {
 		t.Logf("%4d %s", counts[is], is)
 		contained += counts[is]
 	}
@@ -55,7 +55,7 @@ func (l *lab) attempt(t *testing.T, a attempt) {
 	for _, difference := range differences(before.outside(), after.outside()) {
 		t.Errorf("outside: %s", difference)
 	}
-	if want := map[outcome]string{refused: "not synced", denied: "synced in part", parked: "synced in part"}[a.is]; e.Message != want && (want != "" || e.Message != "synced") {
+	if want := map[outcome]string{refused: "sync failed", denied: "sync partial", pending: "sync partial"}[a.is]; e.Message != want && (want != "" || e.Message != "synced") {
 		t.Errorf("the log says %q: %s", e.Message, e.text())
 	}
 	for _, says := range a.says {

@@ -1,17 +1,15 @@
 package hostile
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,9 +20,10 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubesync/kubesync/test/build"
-	"github.com/kubesync/kubesync/test/cluster"
-	"github.com/kubesync/kubesync/test/gitserver"
+	"github.com/kubesync/kubesync/test/lab/build"
+	"github.com/kubesync/kubesync/test/lab/cluster"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // patience is how long anything may take.
@@ -36,32 +35,7 @@ type lab struct {
 	metadata metadata.Interface
 	kinds    []schema.GroupVersionResource
 	hostile  *gitserver.Repo
-	daemon   *exec.Cmd
-	log      *record
-}
-
-// record is what the daemon has logged.
-type record struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-// follow reads lines until there are no more.
-func (r *record) follow(from io.Reader) {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		r.mu.Lock()
-		r.lines = append(r.lines, lines.Text())
-		r.mu.Unlock()
-	}
-}
-
-// after returns the lines from a position on.
-func (r *record) after(position int) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.lines[position:])
+	daemon   *daemon.Daemon
 }
 
 // entry is what counts of a line of the log.
@@ -79,7 +53,7 @@ func (e entry) text() string {
 // newLab starts it all.
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{cluster: cluster.Start(t, cluster.WithControllers), log: &record{}}
+	l := &lab{cluster: cluster.Start(t, cluster.WithControllers)}
 	var err error
 	config := l.cluster.Config()
 	config.WarningHandler = rest.NoWarnings{}
@@ -90,7 +64,7 @@ func newLab(t *testing.T) *lab {
 	l.kubectl(t, "", "apply", "-k", deployment(t))
 	l.kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/rollouts.example.com")
 	l.kinds = l.listable(t)
-	daemon, err := l.cluster.ServiceAccount(t.Context(), "kube-system", "kubesync")
+	account, err := l.cluster.ServiceAccount(t.Context(), "kube-system", "kubesync")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,37 +97,34 @@ func newLab(t *testing.T) *lab {
 	if err := os.WriteFile(listFile, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.start(t, "CONFIG="+listFile, "KUBECONFIG="+daemon.Kubeconfig)
+	l.start(t, daemon.Env{"CONFIG": listFile, "KUBECONFIG": account.Kubeconfig, "LISTEN": "off", "INTERVAL": "5s"})
 	return l
 }
 
 // start starts the daemon.
-func (l *lab) start(t *testing.T, variables ...string) {
+func (l *lab) start(t *testing.T, variables daemon.Env) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "kubesync")
+	dir := t.TempDir()
+	program := filepath.Join(dir, "kubesync")
 	if err := build.Kubesync(t.Context(), program); err != nil {
 		t.Fatal(err)
 	}
-	l.daemon = exec.Command(program) // which ends before the cluster does
-	l.daemon.Env = append(variables, "HOME="+t.TempDir(), "TMPDIR="+t.TempDir(), "LISTEN=off", "INTERVAL=5s", "LOG_FORMAT=json")
-	read, write := io.Pipe()
-	l.daemon.Stdout, l.daemon.Stderr = write, write
-	go l.log.follow(read)
-	if err := l.daemon.Start(); err != nil {
+	spec, err := daemon.Spec(program, dir, variables)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = l.daemon.Process.Signal(syscall.SIGTERM)
-		if err := l.daemon.Wait(); err != nil {
-			t.Errorf("the daemon ends with %v", err)
+	if l.daemon, err = daemon.Start(spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // before the cluster ends
+		if err := l.daemon.Stop(context.Background()); err != nil {
+			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the last it said:\n%s", strings.Join(lastOf(l.log.after(0), 30), "\n"))
+			t.Logf("the last it said:\n%s", l.daemon.Tail())
 		}
 	})
 }
-
-func lastOf(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
 // kubectl runs kubectl as the administrator.
 func (l *lab) kubectl(t *testing.T, stdin string, args ...string) {
@@ -170,23 +141,29 @@ func (l *lab) kubectl(t *testing.T, stdin string, args ...string) {
 // says of it.
 func (l *lab) push(t *testing.T, files map[string]string) entry {
 	t.Helper()
-	before := len(l.log.after(0))
+	var last *entry
+	read := func(each func(line []byte)) {
+		t.Helper()
+		if err := l.daemon.Lines(each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(func([]byte) {}) // what came before
 	revision, err := l.hostile.Commit("Next", files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.daemon.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := l.daemon.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		var last *entry
-		for _, line := range l.log.after(before) {
+		read(func(line []byte) {
 			var e entry
-			if json.Unmarshal([]byte(line), &e) == nil && e.Repo == "hostile" && e.Revision != "" && strings.HasPrefix(revision, e.Revision) &&
-				(strings.HasPrefix(e.Message, "synced") || e.Message == "not synced") {
+			if json.Unmarshal(line, &e) == nil && e.Repo == "hostile" && e.Revision != "" && strings.HasPrefix(revision, e.Revision) &&
+				strings.HasPrefix(e.Message, "sync") {
 				last = &e
 			}
-		}
+		})
 		if last != nil {
 			return *last
 		}
@@ -248,7 +225,7 @@ func (w world) outside() world {
 	return rest
 }
 
-// guarded tells whether an object in the hostile repo's namespaces is not its.
+// guarded reports whether an object in the hostile repo's namespaces is not its.
 func guarded(name string) bool {
 	return slices.Contains([]string{"platforms", "neighbours", "by-hand", "kubesync", "operator"}, name)
 }

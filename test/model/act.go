@@ -30,24 +30,24 @@ func (w *world) act(s step) {
 		w.commit(r, step{op: opPush, edits: []edit{{id: s.id, gone: true}}})
 		w.commit(to, step{op: opPush, edits: []edit{{id: s.id, entry: e}}})
 		o.fussy = true
-	case opStranger:
+	case opForeign:
 		w.live[s.id] = &object{fresh: true, label: s.repo, hand: s.number == 0, csa: s.number == 1, copied: s.restores()}
-	case opStrangerLabel:
+	case opForeignLabel:
 		o.label = s.repo
-	case opStrangerEdit:
+	case opForeignEdit:
 		o.hand = true
-	case opStrangerDelete:
+	case opForeignDelete:
 		delete(w.live, s.id)
 	default:
 		w.disturb(s, r)
 	}
 }
 
-// restores tells whether a stranger is made to look like a repo's own, label and field
+// restores reports whether a stranger is made to look like a repo's own, label and field
 // manager, as a backup tool does it.
 func (s step) restores() bool { return s.repo != "" && s.id.namespace == "a" }
 
-// handle takes a step that somebody does to an object of a repo.
+// handle takes a step that a user does to an object of a repo.
 func (w *world) handle(s step, r *repo, o *object) {
 	_, declared := r.head().tree[s.id]
 	switch s.op {
@@ -118,7 +118,7 @@ func (w *world) disturb(s step, r *repo) {
 	case opStandby, opNoStandby:
 		w.standby = s.op == opStandby
 		w.burst.restarts++
-	case opTakeover, opRelease:
+	case opFailover, opRelease:
 		w.standby = false
 		w.burst.slow++
 		w.restart()

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// allows tells whether the model knows for certain what a step will lead to, and
+// allows reports whether the model knows for certain what a step will lead to, and
 // whether it can be done at all. Where two outcomes are right, because it depends on
 // which of two things a daemon comes to first, the step is not part of walks.
 func (w *world) allows(s step) bool {
@@ -11,11 +11,11 @@ func (w *world) allows(s step) bool {
 		return true
 	case opPush, opForce, opRevert, opDropBranch, opMove:
 		return w.allowsGit(s)
-	case opStranger, opStrangerLabel, opStrangerEdit, opStrangerDelete:
-		return w.allowsStranger(s)
+	case opForeign, opForeignLabel, opForeignEdit, opForeignDelete:
+		return w.allowsForeign(s)
 	case opApprove, opSuspendRepo, opUnsuspendRepo, opUnlist, opList, opPruneOff, opPruneOn, opBreakList, opMendList:
 		return w.allowsConfiguration(s)
-	case opRestart, opKill, opStandby, opNoStandby, opTakeover, opRelease, opAPIOutage, opAPICut, opAPIFaults, opGitOutage:
+	case opRestart, opKill, opStandby, opNoStandby, opFailover, opRelease, opAPIOutage, opAPICut, opAPIFaults, opGitOutage:
 		return w.allowsTrouble(s)
 	}
 	return w.allowsHand(s)
@@ -49,7 +49,7 @@ func (w *world) allowsGit(s step) bool {
 	return w.treeAllowed(r, next.tree)
 }
 
-// anyOtherBad tells whether another listed repo cannot be loaded, or could not when the
+// anyOtherBad reports whether another listed repo cannot be loaded, or could not when the
 // burst began: a daemon may not have noticed yet.
 func (w *world) anyOtherBad(r *repo) bool {
 	return slices.ContainsFunc(w.repos, func(o *repo) bool { return o != r && o.listed && (o.bad() || w.burst.bad[o.name]) })
@@ -90,7 +90,7 @@ func (w *world) nextCommit(r *repo, s step) (commit, bool) {
 	return commit{tree: next, trailer: s.trailer, broken: s.broken}, len(next) <= repoCapacity
 }
 
-// treeAllowed tells whether a repo may declare a tree from now on.
+// treeAllowed reports whether a repo may declare a tree from now on.
 func (w *world) treeAllowed(r *repo, next tree) bool {
 	for i, e := range next {
 		was, declared := r.head().tree[i]
@@ -122,7 +122,7 @@ func (w *world) declaredTrees(r *repo) []tree {
 	return trees
 }
 
-// addable tells whether a repo may declare an object: nobody else does, or still has
+// addable reports whether a repo may declare an object: no one else does, or still has
 // it, and what it needs is not on its way out.
 func (w *world) addable(r *repo, i id) bool {
 	if !r.system && !i.forApplications() {
@@ -146,7 +146,7 @@ func (w *world) addable(r *repo, i id) bool {
 	return true
 }
 
-// removable tells whether a Namespace or CRD may leave git: nothing that anybody
+// removable reports whether a Namespace or CRD may leave git: nothing that anybody
 // declares, and nothing that is not the repo's own, may be left in it.
 func (w *world) removable(r *repo, foundation id, next tree) bool {
 	needs := func(i id) bool { return slices.Contains(i.needs(), foundation) }
@@ -172,7 +172,7 @@ func (w *world) removable(r *repo, foundation id, next tree) bool {
 	return true
 }
 
-// dangerous tells whether an approval would take more than the repo's own with it.
+// dangerous reports whether an approval would take more than the repo's own with it.
 func (w *world) dangerous(r *repo, next tree) bool {
 	for i, o := range w.live {
 		if _, declared := next[i]; o.owner == r.name && !declared && i.foundation() && !w.removable(r, i, next) {
@@ -203,7 +203,7 @@ func (w *world) allowsMove(from, to *repo, i id) bool {
 	return true
 }
 
-// dirtyOf tells whether somebody has just changed objects of a repo.
+// dirtyOf reports whether a user has just changed objects of a repo.
 func (w *world) dirtyOf(r *repo) bool {
 	for _, o := range w.live {
 		if o.owner == r.name && (o.dirty || o.deleted || o.fussy) {
@@ -213,17 +213,17 @@ func (w *world) dirtyOf(r *repo) bool {
 	return false
 }
 
-// allowsStranger is for objects that are nobody's.
-func (w *world) allowsStranger(s step) bool {
+// allowsForeign is for objects that are no one's.
+func (w *world) allowsForeign(s step) bool {
 	o := w.live[s.id]
-	if s.op == opStranger {
+	if s.op == opForeign {
 		ours := s.id.kind == configMap || s.id.kind == secret
 		return ours && s.id.namespace != "c" && o == nil && len(w.declarers(s.id)) == 0 && (s.repo == "" || s.number == 0)
 	}
 	if o == nil || o.owner != "" || o.deleted || o.fussy || s.id.foundation() || len(w.declarers(s.id)) > 0 {
 		return false
 	}
-	return s.op != opStrangerLabel || !o.applied && !o.alien && w.repo(s.repo) != nil
+	return s.op != opForeignLabel || !o.applied && !o.alien && w.repo(s.repo) != nil
 }
 
 // allowsConfiguration is for what people tell a daemon.
@@ -291,7 +291,7 @@ func (w *world) allowsTrouble(s step) bool {
 		return !w.standby
 	case opNoStandby:
 		return w.standby
-	case opTakeover, opRelease:
+	case opFailover, opRelease:
 		return w.standby && !w.burst.apiOutage && w.burst.slow < maxSlow
 	}
 	return !w.standby // opRestart, opKill

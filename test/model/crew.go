@@ -112,7 +112,7 @@ func (s *site) walk(ctx context.Context, chosen settings, t task) (stats, error)
 	err = w.run(ctx, t.steps, t.only)
 	switch {
 	case err == nil:
-		s.say("seed %d: %d steps, %d quiet points, %s", t.seed, w.stats.steps, w.stats.quiets, time.Since(began).Round(time.Second))
+		s.Say("seed %d: %d steps, %d quiet points, %s", t.seed, w.stats.steps, w.stats.quiets, time.Since(began).Round(time.Second))
 	case ctx.Err() != nil:
 		err = errors.Join(context.Cause(ctx), fmt.Errorf("seed %d was interrupted: %w", t.seed, err))
 	default:

@@ -3,82 +3,51 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubesync/kubesync/test/canary"
-	"github.com/kubesync/kubesync/test/process"
+	"github.com/kubesync/kubesync/test/lab/daemon"
 )
 
-// daemon is a kubesync that runs.
-type daemon struct {
-	*process.Process
-	dir    string
-	client *http.Client // of its API
+// asked is a daemon and the way to its API.
+type asked struct {
+	*daemon.Daemon
+	client *http.Client
 	// secrets are what neither its log nor what it answers may hold.
 	secrets *canary.Secrets
 }
 
-// startDaemon starts a kubesync with an environment of its own.
-func startDaemon(program, dir string, variables map[string]string) (*daemon, error) {
-	temp := filepath.Join(dir, "tmp")
-	if err := os.MkdirAll(temp, 0o755); err != nil {
-		return nil, fmt.Errorf("directory of a daemon: %w", err)
-	}
-	socket := filepath.Join(dir, "listen.sock")
-	spec := process.Spec{Program: program, Dir: dir, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "log")}
-	spec.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temp, "GORACE=atexit_sleep_ms=0",
-		"LOG_FORMAT=json", "LISTEN=unix:" + socket, "PROBE_LISTEN=off",
-	}
-	for name, value := range variables {
-		spec.Env = append(spec.Env, name+"="+value)
-	}
+// startDaemon starts a kubesync in a directory of its own.
+func startDaemon(program, dir string, variables daemon.Env) (*asked, error) {
 	var secrets canary.Secrets
 	if err := secrets.Add(canary.Data, secretValue); err != nil {
 		return nil, err
 	}
-	started, err := process.Start(spec)
+	spec, err := daemon.Spec(program, dir, variables)
+	if err != nil {
+		return nil, err
+	}
+	started, err := daemon.Start(spec)
 	if err != nil {
 		return nil, err
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		return (&net.Dialer{}).DialContext(ctx, "unix", daemon.Socket(dir))
 	}
-	return &daemon{Process: started, dir: dir, secrets: &secrets, client: &http.Client{
+	return &asked{Daemon: started, secrets: &secrets, client: &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second,
 	}}, nil
 }
 
-// stop stops the daemon as an orchestrator does.
-func (d *daemon) stop(ctx context.Context) error {
-	if err := d.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(20 * time.Second):
-		return errors.New("kubesync does not stop within 20 s")
-	case <-d.Done():
-		if d.Err() != nil {
-			return d.Exited()
-		}
-		return nil
-	}
-}
-
 // get returns what the daemon answers.
-func (d *daemon) get(ctx context.Context, path string) ([]byte, error) {
+func (d *asked) get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://kubesync"+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask kubesync: %w", err)
@@ -103,9 +72,9 @@ type overview struct {
 	Writing   bool      `json:"writing"`
 	Stale     *struct{} `json:"stale"`
 	ListError *struct{} `json:"listError"`
-	Abandoned []struct {
+	Unlisted  []struct {
 		Repo string `json:"repo"`
-	} `json:"abandoned"`
+	} `json:"unlisted"`
 	Repos []told `json:"repos"`
 }
 
@@ -128,7 +97,7 @@ type revision struct {
 	ID string `json:"id"`
 }
 
-func (d *daemon) overview(ctx context.Context) (overview, error) {
+func (d *asked) overview(ctx context.Context) (overview, error) {
 	body, err := d.get(ctx, "/api/v1/repos")
 	if err != nil {
 		return overview{}, err
@@ -141,8 +110,8 @@ func (d *daemon) overview(ctx context.Context) (overview, error) {
 }
 
 // mistakes returns what in a daemon's log no walk may cause.
-func (d *daemon) mistakes() (string, error) {
-	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
+func (d *asked) mistakes() (string, error) {
+	log, err := os.ReadFile(d.Spec.Stderr)
 	if err != nil {
 		return "", fmt.Errorf("log of kubesync: %w", err)
 	}

@@ -19,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kubesync/kubesync/test/apiproxy"
-	"github.com/kubesync/kubesync/test/gitserver"
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/apiproxy"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // do takes a step: in the model first, which then says what a commit holds and what
@@ -45,9 +46,9 @@ func (w *walk) do(ctx context.Context, s step) error {
 		return err
 	case opMove:
 		return w.move(s)
-	case opStranger:
-		return w.createStranger(ctx, s)
-	case opStrangerDelete, opDelete:
+	case opForeign:
+		return w.createForeign(ctx, s)
+	case opForeignDelete, opDelete:
 		return w.delete(ctx, s.id)
 	case opClientSide:
 		return w.applyClientSide(ctx, s.id, was.entry)
@@ -58,8 +59,8 @@ func (w *walk) do(ctx context.Context, s step) error {
 	case opUnlist, opList, opPruneOff, opPruneOn, opBreakList, opMendList:
 		return w.writeList()
 	case opWait:
-		return sleep(ctx, 500*time.Millisecond)
-	case opRestart, opKill, opStandby, opNoStandby, opTakeover, opRelease:
+		return testlab.Sleep(ctx, 500*time.Millisecond)
+	case opRestart, opKill, opStandby, opNoStandby, opFailover, opRelease:
 		return w.doDaemon(ctx, s)
 	case opAPIOutage, opAPICut, opAPIFaults, opGitOutage:
 		return w.disturb(ctx, s)
@@ -95,8 +96,8 @@ func (w *walk) move(s step) error {
 	return w.git.Up()
 }
 
-// createStranger makes an object that no repo declares.
-func (w *walk) createStranger(ctx context.Context, s step) error {
+// createForeign makes an object that no repo declares.
+func (w *walk) createForeign(ctx context.Context, s step) error {
 	object := w.manifest(s.id, entry{})
 	o := &unstructured.Unstructured{Object: object}
 	o.SetLabels(nil)
@@ -216,9 +217,9 @@ func (w *walk) alter(s step, o *unstructured.Unstructured) {
 		annotations[pruneAnnotation] = "false"
 	case opUnkeep:
 		delete(annotations, pruneAnnotation)
-	case opStrangerLabel:
+	case opForeignLabel:
 		labels[partOfLabel] = w.setID(s.repo)
-	case opStrangerEdit:
+	case opForeignEdit:
 		annotations[handAnnotation] = time.Now().Format(time.RFC3339Nano)
 	}
 	o.SetLabels(labels)
@@ -237,7 +238,7 @@ func leases() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 }
 
-// annotateParent steers a repo as the README says.
+// annotateParent steers a repo as docs/configuration.md says.
 func (w *walk) annotateParent(ctx context.Context, s step, r *repo) error {
 	annotations := fields{}
 	switch s.op {
@@ -284,10 +285,10 @@ func (w *walk) doDaemon(ctx context.Context, s step) error {
 	if err := w.lead(ctx); err != nil {
 		return err
 	}
-	if err := w.end(ctx, 0, s.op == opKill || s.op == opTakeover); err != nil {
+	if err := w.end(ctx, 0, s.op == opKill || s.op == opFailover); err != nil {
 		return err
 	}
-	if (s.op == opKill || s.op == opTakeover) && s.number > 0 {
+	if (s.op == opKill || s.op == opFailover) && s.number > 0 {
 		if err := w.clearLease(ctx); err != nil {
 			return err
 		}
@@ -314,7 +315,7 @@ func (w *walk) end(ctx context.Context, at int, kill bool) error {
 	d := w.daemons[at]
 	if kill {
 		d.Kill()
-	} else if err := d.stop(ctx); err != nil {
+	} else if err := d.Stop(ctx); err != nil {
 		return err
 	}
 	w.daemons = append(w.daemons[:at:at], w.daemons[at+1:]...)
@@ -351,7 +352,7 @@ func (w *walk) disturb(ctx context.Context, s step) error {
 		w.proxy.Fail(apiproxy.Fault{Pattern: all}) // it does what it is asked, and does not answer
 	}
 	// Rarely long enough for the Lease to be lost.
-	return sleep(ctx, []time.Duration{0, 200, 1000, 2000, 3000, 12000}[s.number]*time.Millisecond)
+	return testlab.Sleep(ctx, []time.Duration{0, 200, 1000, 2000, 3000, 12000}[s.number]*time.Millisecond)
 }
 
 // calm ends all outages.

@@ -15,7 +15,7 @@
 // directories and namespaces; edits, deletions and labels by hand; kubectl apply and other
 // server-side appliers; strangers, also such that will be declared later or carry our
 // label; approvals, suspensions, exemptions; changes of the CONFIG list; daemons that
-// stop, are killed, and stand by; outages of the API server and of git, lost answers, cut
+// stop, are killed, and be on standby; outages of the API server and of git, lost answers, cut
 // connections.
 //
 // Steps are drawn from a seed and from what the model allows, before any server is asked:
@@ -25,17 +25,17 @@
 //
 // Every second walk polls each second. The others poll when they are told to, by one
 // signal at the quiet point (repeated if nothing comes of it for ten seconds), which shows
-// what nobody wakes up for.
+// what no one wakes up for.
 //
 // # What holds at a quiet point
 //
 //   - Every declared object is live, with the fields declared and without those that
 //     left git, under our label and with fields of ours; fields of others are still there.
 //   - Nothing else is there but what may not be pruned or waits for approval, and strangers.
-//   - A stranger has the uid that it had, and nobody wrote it but the walk.
+//   - A stranger has the uid that it had, and no one wrote it but the walk.
 //   - No object was deleted and made anew, unless the walk deleted it.
-//   - The status names the revision, says synced, incomplete, failed or suspended as it
-//     is, whether a prune waits, and how many objects are blocked, parked or wrong; the parent
+//   - The status names the revision, says synced, partial, failed or suspended as it
+//     is, whether a prune waits, and how many objects are blocked, pending or wrong; the parent
 //     records the revision, and no approval that is used up. Once the status says that all
 //     is done, the cluster has to be so within ten seconds.
 //   - Application repos have their RoleBindings while one is listed, and no longer.
@@ -51,10 +51,10 @@
 // decides over pruning, between two quiet points; a revision that cannot be loaded comes
 // alone; and nothing is approved while another repo cannot be loaded.
 //
-// Left out are: PRUNE_LIMIT as a share, and a changed URL, directory or source; fights
+// Left out are: PRUNE_LIMIT as a share, and a changed URL, directory or source; conflicts
 // (ten corrections of an object in ten minutes); Jobs; finalizers and owners; immutable
-// fields; CMD and kustomizations; NAMESPACES; parents or Leases that somebody deletes;
-// other daemons with another Lease; deletion of abandoned sets; two repos that declare
+// fields; CMD and kustomizations; NAMESPACES; parents or Leases that a user deletes;
+// other daemons with another Lease; deletion of unlisted sets; two repos that declare
 // the same object for long. Scenarios in package test are for these. The API server itself
 // keeps running, since walks share it: outages are made by a proxy of each walk's own.
 //

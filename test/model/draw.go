@@ -9,7 +9,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
 
-// once tells whether it is the one time in so many.
+// once reports whether it is the one time in so many.
 func (d dice) once(in int) bool { return d.IntN(in) == 0 }
 
 // between returns a number of a range, the ends included.
@@ -36,10 +36,10 @@ func weights() []op {
 		{3, []op{opForce, opRevert, opAnnotate, opUnlabel, opClientSide, opConflict, opRestart, opKill, opApprove}},
 		{2, []op{
 			opDropBranch, opRelabel, opAlienate, opReclaim, opServerSide, opSuspend, opUnsuspend, opKeep, opUnkeep,
-			opStranger, opStrangerLabel, opUnlist, opList, opAPIOutage, opAPICut, opAPIFaults, opGitOutage, opStandby,
+			opForeign, opForeignLabel, opUnlist, opList, opAPIOutage, opAPICut, opAPIFaults, opGitOutage, opStandby,
 			opSuspendRepo, opUnsuspendRepo, opWait, opRelease,
 		}},
-		{1, []op{opStrangerEdit, opStrangerDelete, opPruneOff, opPruneOn, opBreakList, opMendList, opNoStandby, opTakeover}},
+		{1, []op{opForeignEdit, opForeignDelete, opPruneOff, opPruneOn, opBreakList, opMendList, opNoStandby, opFailover}},
 	} {
 		for range w.times {
 			bag = append(bag, w.ops...)
@@ -79,19 +79,19 @@ func (w *world) drawStep(d dice, kind op) step {
 		s.addFirst = d.once(2)
 	case opRevert, opDropBranch, opApprove, opSuspendRepo, opUnsuspendRepo, opUnlist, opList, opPruneOff, opPruneOn:
 		s.repo = w.drawRepo(d)
-	case opStranger:
+	case opForeign:
 		s.id = oneOf(d, append(strangers(), universe()...))
 		s.number = d.between(0, 1)
 		if d.once(3) {
 			s.repo = w.drawRepo(d)
 		}
-	case opStrangerLabel:
+	case opForeignLabel:
 		s.id, s.repo = oneOf(d, w.liveIDs()), w.drawRepo(d)
 	case opRelabel:
 		s.id, s.to = oneOf(d, w.liveIDs()), w.drawRepo(d)
 	case opAPIOutage, opAPIFaults, opGitOutage:
 		s.number = d.between(0, 5)
-	case opKill, opTakeover:
+	case opKill, opFailover:
 		s.number = d.between(0, 3)
 	case opAPICut, opRestart, opStandby, opNoStandby, opRelease, opBreakList, opMendList, opWait, opQuiet:
 	default:

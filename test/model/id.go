@@ -62,7 +62,7 @@ func universe() []id {
 	return all
 }
 
-// strangers lists what nobody ever declares.
+// strangers lists what no one ever declares.
 func strangers() []id {
 	var all []id
 	for _, ns := range []string{"a", "b"} {
@@ -83,8 +83,8 @@ func (i id) needs() []id {
 	return needed
 }
 
-// foundation tells whether others need objects like this one.
+// foundation reports whether others need objects like this one.
 func (i id) foundation() bool { return i.kind == namespaceKind || i.kind == crd }
 
-// forApplications tells whether an application repo may declare it.
+// forApplications reports whether an application repo may declare it.
 func (i id) forApplications() bool { return i.namespace != "" && i.kind != widget }

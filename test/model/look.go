@@ -77,7 +77,7 @@ func (w *walk) compare(ctx context.Context) ([]string, error) {
 	}
 	for i, o := range live {
 		if w.world.live[i] == nil {
-			problems = append(problems, fmt.Sprintf("%s: is there (label %q), and nobody declares it or holds it", i, o.GetLabels()[partOfLabel]))
+			problems = append(problems, fmt.Sprintf("%s: is there (label %q), and no one declares it or holds it", i, o.GetLabels()[partOfLabel]))
 		}
 	}
 	more, err := w.checkParents(ctx)
@@ -110,7 +110,7 @@ func (w *walk) judge(i id, o *object, live *unstructured.Unstructured) []string 
 	label := live.GetLabels()[partOfLabel]
 	if o.owner == "" {
 		if still := i.kind == configMap || i.kind == secret; still && known && !w.touched[i] && before.version != live.GetResourceVersion() {
-			wrong("is a stranger's, and somebody wrote it")
+			wrong("is a stranger's, and a user wrote it")
 		}
 	}
 	wanted := ""
@@ -302,13 +302,13 @@ func (w *walk) checkStatus(o overview, since time.Time) []string {
 		if r.listed && !listed[r.name] {
 			problems = append(problems, r.name+" is listed, and the status does not show it")
 		}
-		abandoned := slices.ContainsFunc(o.Abandoned, func(a struct {
+		unlisted := slices.ContainsFunc(o.Unlisted, func(a struct {
 			Repo string `json:"repo"`
 		}) bool {
 			return a.Repo == r.name
 		})
-		if abandoned == r.listed {
-			problems = append(problems, fmt.Sprintf("%s is abandoned: %v", r.name, abandoned))
+		if unlisted == r.listed {
+			problems = append(problems, fmt.Sprintf("%s is unlisted: %v", r.name, unlisted))
 		}
 	}
 	return problems
@@ -329,7 +329,7 @@ func (w *walk) checkRepo(r *repo, t told, since time.Time) []string {
 	if !r.gone && (t.Revision == nil || t.Revision.ID != head) {
 		wrong("revision %v instead of commit %d, %s", t.Revision, r.at(), head)
 	}
-	if state := r.expect.state; (state == stateSynced || state == stateIncomplete) && (t.Applied == nil || t.Applied.ID != head) {
+	if state := r.expect.state; (state == stateSynced || state == statePartial) && (t.Applied == nil || t.Applied.ID != head) {
 		wrong("applied %v instead of commit %d, %s", t.Applied, r.at(), head)
 	}
 	if (t.Error == "") != (r.expect.state == stateSynced || r.expect.state == stateSuspended) {
@@ -344,13 +344,13 @@ func (w *walk) checkRepo(r *repo, t told, since time.Time) []string {
 	if t.Objects["blocked"] != r.expect.blocked {
 		wrong("%d blocked objects instead of %d", t.Objects["blocked"], r.expect.blocked)
 	}
-	if t.Objects["parked"] != r.expect.parked {
-		wrong("%d parked objects instead of %d", t.Objects["parked"], r.expect.parked)
+	if t.Objects["pending"] != r.expect.pending {
+		wrong("%d pending objects instead of %d", t.Objects["pending"], r.expect.pending)
 	}
 	if n := t.Objects["failed"] + t.Objects["refused"]; n != r.expect.wrong {
 		wrong("%d failed and refused objects instead of %d", n, r.expect.wrong)
 	}
-	for _, state := range []string{"drifted", "fight"} {
+	for _, state := range []string{"drifted", "conflict"} {
 		if t.Objects[state] > 0 {
 			wrong("%d objects %s", t.Objects[state], state)
 		}

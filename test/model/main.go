@@ -8,15 +8,17 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(testlab.Main("model", os.Stderr,
+		func() (settings, error) { return parse(os.Args[1:], os.Stderr) },
+		func(ctx context.Context, chosen settings) error { return walkAll(ctx, chosen, os.Stdout) }))
 }
 
 // settings are the flags.
@@ -97,25 +99,6 @@ func parseOnly(text string) (map[int]bool, error) {
 	return only, nil
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	chosen, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "model:", err)
-		return 2
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends it at once, with nothing cleaned up
-	if err := walkAll(ctx, chosen, stdout); err != nil {
-		fmt.Fprintln(stderr, "model:", err)
-		return 1
-	}
-	return 0
-}
-
 // walkAll starts the site, and takes the walks that were asked for.
 func walkAll(ctx context.Context, chosen settings, out io.Writer) (err error) {
 	begin := task{seed: chosen.seed, steps: chosen.steps, only: chosen.only}
@@ -132,6 +115,6 @@ func walkAll(ctx context.Context, chosen settings, out io.Writer) (err error) {
 		return s.soak(ctx, chosen)
 	}
 	total, err := s.crew(ctx, chosen, append(first, begin))
-	s.say("%s", total)
+	s.Say("%s", total)
 	return err
 }

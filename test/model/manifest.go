@@ -9,7 +9,7 @@ import (
 )
 
 // Labels and annotations that walks look at. The former two are declared, the others
-// are what somebody else puts on an object.
+// are what another writer puts on an object.
 const (
 	variantLabel    = "example.com/variant"
 	oddAnnotation   = "example.com/odd" // only of odd variants, so that fields leave git as well
@@ -30,7 +30,7 @@ const (
 	systemReadyVersion = "v1"
 )
 
-// secretValue is what all values of Secrets begin with: kubesync may tell it nobody.
+// secretValue is what all values of Secrets begin with: kubesync may tell it no one.
 const secretValue = "canary-in-secret-"
 
 // place says where a walk's objects are in the cluster.

@@ -36,14 +36,14 @@ func (w *world) write(r *repo, foundations bool) {
 		switch {
 		case i.foundation() != foundations:
 		case r.bad() && (o == nil || o.owner != r.name || e.invalid || o.alien || o.suspended && !o.deleted):
-			// Only what was applied before it became bad is put back.
+			// Only what was applied before it became bad is corrected.
 		case w.homeless(i):
-			r.expect.parked++
+			r.expect.pending++
 		case o != nil && o.alien && !o.deleted:
 			r.expect.wrong++
 			o.loose = true
 		case o != nil && o.suspended && !o.deleted:
-			// Nobody writes it until a person lets go of it, so nobody hears what is wrong with it.
+			// No one writes it until a person lets go of it, so no one hears what is wrong with it.
 		case e.invalid:
 			r.expect.wrong++
 			if o != nil && o.owner == r.name {
@@ -62,7 +62,7 @@ func (w *world) write(r *repo, foundations bool) {
 	}
 }
 
-// homeless tells whether an object has to wait for its Namespace or CRD.
+// homeless reports whether an object has to wait for its Namespace or CRD.
 func (w *world) homeless(i id) bool {
 	for _, needed := range i.needs() {
 		if !w.there(needed) {
@@ -72,7 +72,7 @@ func (w *world) homeless(i id) bool {
 	return false
 }
 
-// forget settles what somebody did to objects that nobody has put back.
+// forget settles what a user did to objects that no one has corrected.
 func (w *world) forget() {
 	for i, o := range w.live {
 		owner := w.repo(o.owner)
@@ -154,10 +154,10 @@ func (r *repo) step() {
 	r.recorded = r.at()
 }
 
-// descends tells whether the newest commit was made on top of another one.
+// descends reports whether the newest commit was made on top of another one.
 func (r *repo) descends(commit int) bool { return slices.Contains(r.line[:len(r.line)-1], commit) }
 
-// approves tells whether a person approves that so many objects go.
+// approves reports whether a person approves that so many objects go.
 func (r *repo) approves(count int) bool {
 	trailer := r.counted == r.at() && !r.used[r.at()] && r.pruned != r.at()
 	return trailer || r.approved == r.at() && r.count == count
@@ -176,12 +176,12 @@ func (r *repo) use(going []id) {
 	}
 }
 
-// holds tells whether a prune of so many objects needs a person's approval.
+// holds reports whether a prune of so many objects needs a person's approval.
 func (r *repo) holds(candidates int) bool {
-	return r.expect.parked > 0 || r.expect.wrong > 0 || len(r.head().tree) == 0 || candidates > pruneLimit
+	return r.expect.pending > 0 || r.expect.wrong > 0 || len(r.head().tree) == 0 || candidates > pruneLimit
 }
 
-// inUse tells whether something lives in a Namespace, or of a CRD.
+// inUse reports whether something lives in a Namespace, or of a CRD.
 func (w *world) inUse(foundation id) bool {
 	for i := range w.live {
 		for _, needed := range i.needs() {
@@ -200,8 +200,8 @@ func (r *repo) sumUp() {
 		r.expect.state = stateFailed
 	case r.suspended:
 		r.expect.state = stateSuspended
-	case r.expect.parked > 0 || r.expect.wrong > 0:
-		r.expect.state = stateIncomplete
+	case r.expect.pending > 0 || r.expect.wrong > 0:
+		r.expect.state = statePartial
 	default:
 		r.expect.state = stateSynced
 	}

@@ -15,7 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubesync/kubesync/test/machine"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/machine"
 )
 
 // What is flat: the last quarter of a soak against the first. Every kind in use is a
@@ -38,7 +39,7 @@ type sample struct {
 }
 
 // soak walks on with one daemon for as long as was asked for, others beside it, and
-// tells whether it has grown. A walk beside it that fails is told, and others go on.
+// reports whether it has grown. A walk beside it that fails is told, and others go on.
 func (s *site) soak(ctx context.Context, chosen settings) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -61,7 +62,7 @@ func (s *site) soak(ctx context.Context, chosen settings) error {
 	}
 	var results bytes.Buffer
 	grown := writeSoak(&results, described, chosen, samples, own, others, len(failures))
-	s.say("\n%s", results.String())
+	s.Say("\n%s", results.String())
 	if chosen.out != "" {
 		if err := os.WriteFile(chosen.out, results.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("results: %w", err)
@@ -83,7 +84,7 @@ func (s *site) besides(ctx context.Context, chosen settings, began time.Time) (t
 		did, err := s.crew(ctx, chosen, []task{next})
 		total.add(did)
 		if err != nil && ctx.Err() == nil {
-			s.say("%v", err)
+			s.Say("%v", err)
 			failures = append(failures, err)
 		}
 	}
@@ -93,7 +94,7 @@ func (s *site) besides(ctx context.Context, chosen settings, began time.Time) (t
 // steady are the steps that leave the daemon running.
 func steady() []op {
 	return slices.DeleteFunc(weights(), func(o op) bool {
-		return slices.Contains([]op{opRestart, opKill, opStandby, opNoStandby, opTakeover, opRelease}, o)
+		return slices.Contains([]op{opRestart, opKill, opStandby, opNoStandby, opFailover, opRelease}, o)
 	})
 }
 
@@ -109,7 +110,7 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 	defer w.close()
 	var samples []sample
 	told := time.Now()
-	w.samples = func(ctx context.Context, d *daemon) error {
+	w.samples = func(ctx context.Context, d *asked) error {
 		one, err := d.sample(ctx, time.Since(began))
 		if err != nil {
 			return err
@@ -118,7 +119,7 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 		w.git.Log.Reset() // it would keep every request
 		if time.Since(told) > tellEvery {
 			told = time.Now()
-			s.say("soak: %s, %d quiet points; %s", one.at.Round(time.Second), w.stats.quiets, one)
+			s.Say("soak: %s, %d quiet points; %s", one.at.Round(time.Second), w.stats.quiets, one)
 		}
 		return nil
 	}
@@ -149,7 +150,7 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 }
 
 // sample looks at the daemon.
-func (d *daemon) sample(ctx context.Context, at time.Duration) (sample, error) {
+func (d *asked) sample(ctx context.Context, at time.Duration) (sample, error) {
 	s := sample{at: at}
 	proc := fmt.Sprintf("/proc/%d/", d.PID)
 	memory, err := strconv.Atoi(strings.TrimSuffix(machine.Field(proc+"status", "RssAnon"), " kB"))
@@ -162,7 +163,7 @@ func (d *daemon) sample(ctx context.Context, at time.Duration) (sample, error) {
 		return s, fmt.Errorf("file descriptors of kubesync: %w", err)
 	}
 	s.descriptors = float64(len(open))
-	err = filepath.WalkDir(filepath.Join(d.dir, "tmp"), func(_ string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(daemon.Temp(d.Spec.Dir), func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			s.tempFiles++
 		}

@@ -36,10 +36,10 @@ const (
 	opConflict   op = "server-side-apply-force" // fields of ours, by force
 
 	// To strangers.
-	opStranger       op = "stranger"
-	opStrangerLabel  op = "label-stranger"
-	opStrangerEdit   op = "edit-stranger"
-	opStrangerDelete op = "delete-stranger"
+	opForeign       op = "stranger"
+	opForeignLabel  op = "label-stranger"
+	opForeignEdit   op = "edit-stranger"
+	opForeignDelete op = "delete-stranger"
 
 	// To parents.
 	opApprove       op = "approve"
@@ -59,7 +59,7 @@ const (
 	opKill       op = "kill"
 	opStandby    op = "standby"
 	opNoStandby  op = "no-standby"
-	opTakeover   op = "kill-leader" // the standby has to take over
+	opFailover   op = "kill-leader" // the standby has to take over
 	opRelease    op = "stop-leader" // the same, cleanly
 	opAPIOutage  op = "api-outage"  // until the next quiet point
 	opAPICut     op = "api-cut"     // connections, once
@@ -67,7 +67,7 @@ const (
 	opGitOutage  op = "git-outage"  // until the next quiet point
 	opQuiet      op = "quiet"
 	opWait       op = "wait" // lets daemons get somewhere, no more
-	maxSpoilt       = 7      // ten corrections of an object in ten minutes are a fight
+	maxSpoilt       = 7      // ten corrections of an object in ten minutes are a conflict
 	maxBurst        = 4      // steps between two quiet points
 	maxSlow         = 1      // of them such as take many seconds
 	forceHistory    = 4      // how far back a forced push goes

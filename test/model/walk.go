@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kubesync/kubesync/test/apiproxy"
-	"github.com/kubesync/kubesync/test/gitserver"
+	testlab "github.com/kubesync/kubesync/test/lab"
+	"github.com/kubesync/kubesync/test/lab/apiproxy"
+	"github.com/kubesync/kubesync/test/lab/daemon"
+	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // walk is one random walk: a world in the model, and the servers and daemons that are
@@ -35,14 +37,14 @@ type walk struct {
 	proxy *apiproxy.Proxy     // the daemons' way to the API server
 
 	interval string
-	daemons  []*daemon // that run; the one writer first, as far as the walk knows
-	started  int       // so far
+	daemons  []*asked // that run; the one writer first, as far as the walk knows
+	started  int      // so far
 	known    map[id]seen
 	touched  map[id]bool // since the last quiet point
 
 	taken   []string // steps, for a person
 	stats   stats
-	samples func(context.Context, *daemon) error // nil, or what looks at the daemon at quiet points
+	samples func(context.Context, *asked) error // nil, or what looks at the daemon at quiet points
 }
 
 // seen is what was seen of an object at the last quiet point.
@@ -60,10 +62,10 @@ func (s *site) newWalk(ctx context.Context, seed int) (_ *walk, err error) {
 	w := &walk{
 		place: place{prefix: "w" + strconv.FormatInt(int64(seed), 36)}, site: s, seed: seed, world: newWorld(),
 		repos: map[string]*gitserver.Repo{}, shas: map[string][]string{}, known: map[id]seen{}, touched: map[id]bool{},
-		dir: filepath.Join(s.dir, "w"+strconv.FormatInt(int64(seed), 36)),
+		dir: filepath.Join(s.Dir, "w"+strconv.FormatInt(int64(seed), 36)),
 	}
 	// A daemon that polls all the time, or one that has to be told: the latter shows
-	// what nobody wakes up for.
+	// what no one wakes up for.
 	w.interval = []string{"1s", "1h"}[seed%2]
 	defer func() {
 		if err != nil {
@@ -159,7 +161,7 @@ func (w *walk) writeList() error {
 // start starts a daemon.
 func (w *walk) start() error {
 	w.started++
-	d, err := startDaemon(w.site.kubesync, w.path("d"+strconv.Itoa(w.started)), map[string]string{
+	d, err := startDaemon(w.site.Program, w.path("d"+strconv.Itoa(w.started)), daemon.Env{
 		"KUBECONFIG": w.path("kubeconfig"), "CONFIG": w.path("list.json"), "POD_NAMESPACE": w.home(), "INTERVAL": w.interval,
 		"PRUNE_LIMIT": strconv.Itoa(pruneLimit), "TIMEOUT": "10s", "LOG_LEVEL": "debug",
 	})
@@ -249,14 +251,14 @@ func (w *walk) take(ctx context.Context, number int, s step) error {
 
 // finish looks whether all stays as it is, and stops the daemons.
 func (w *walk) finish(ctx context.Context) error {
-	if err := sleep(ctx, time.Second); err != nil {
+	if err := testlab.Sleep(ctx, time.Second); err != nil {
 		return err
 	}
 	if problems, err := w.compare(ctx); err != nil || len(problems) > 0 {
 		return errors.Join(err, errorOf("after the last quiet point", problems))
 	}
 	for _, d := range w.daemons {
-		if err := d.stop(ctx); err != nil {
+		if err := d.Stop(ctx); err != nil {
 			return err
 		}
 		if found, err := d.mistakes(); err != nil || found != "" {
@@ -275,7 +277,7 @@ func errorOf(when string, problems []string) error {
 	return fmt.Errorf("%s:\n  %s", when, strings.Join(problems, "\n  "))
 }
 
-// patience is how long a quiet point may take to come: a Lease that nobody gives back,
+// patience is how long a quiet point may take to come: a Lease that no one gives back,
 // a Namespace that is deleted, and retries after an outage each take some of it.
 const patience = 2 * time.Minute
 
@@ -326,7 +328,7 @@ func (w *walk) quiet(ctx context.Context) error {
 		if time.Since(began) > patience {
 			return errorOf(fmt.Sprintf("not as it should be after %s", patience), problems)
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := testlab.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return errors.Join(err, errorOf("so far", problems))
 		}
 	}

@@ -19,7 +19,7 @@ type world struct {
 // burst is what has happened since the last quiet point.
 type burst struct {
 	touched   map[string]bool // repos whose declarations, approval or configuration changed
-	sealed    map[string]bool // repos whose objects nobody may touch until the next quiet point
+	sealed    map[string]bool // repos whose objects no one may touch until the next quiet point
 	removed   bool            // something left git
 	broke     bool            // a repo became unreadable
 	bad       map[string]bool // repos that could not be loaded when it began
@@ -85,20 +85,20 @@ type object struct {
 	entry   entry  // that was applied last
 	applied bool   // kubesync has applied it at some time
 	alien   bool   // carries the label of a set that there is not
-	label   string // of a stranger: the repo whose label somebody copied onto it
+	label   string // of a stranger: the repo whose label a user copied onto it
 	copied  bool   // of a stranger: the field manager, too
 
 	hand, other, csa bool // who has put an annotation on it: see manifest.go
 	suspended        bool // by hand
 	kept             bool // by hand
 
-	dirty    bool // somebody changed what is ours since the last quiet point
-	deleted  bool // somebody deleted it since the last quiet point
+	dirty    bool // a user changed what is ours since the last quiet point
+	deleted  bool // a user deleted it since the last quiet point
 	fussy    bool // its belonging changed since the last quiet point
 	loose    bool // what it says is not for the model to tell
 	maybe    bool // nor whether it is there
 	fresh    bool // it was made anew, or may have been
-	spoilt   int  // how often somebody spoilt it: a fight is not what walks look at
+	spoilt   int  // how often a user spoilt it: a conflict is not what walks look at
 	existing bool // it was there at the last quiet point
 }
 
@@ -108,16 +108,16 @@ type expectation struct {
 	held    bool // the prune as a whole waits for approval
 	waits   bool // it waits for another repo
 	blocked int  // objects that left git and are there; -1 if that cannot be told
-	parked  int
+	pending int
 	wrong   int // refused or failed
 }
 
 // States as the API words them.
 const (
-	stateSynced     = "synced"
-	stateIncomplete = "incomplete"
-	stateFailed     = "failed"
-	stateSuspended  = "suspended"
+	stateSynced    = "synced"
+	statePartial   = "partial"
+	stateFailed    = "failed"
+	stateSuspended = "suspended"
 )
 
 // newWorld is a world in which nothing is declared.
@@ -163,10 +163,10 @@ func (r *repo) at() int { return r.line[len(r.line)-1] }
 // head is that commit.
 func (r *repo) head() commit { return r.commits[r.at()] }
 
-// bad tells whether the newest revision cannot be had or loaded.
+// bad reports whether the newest revision cannot be had or loaded.
 func (r *repo) bad() bool { return r.gone || r.head().broken != "" }
 
-// anyBad tells whether some listed repo cannot be loaded: then nobody else prunes.
+// anyBad reports whether some listed repo cannot be loaded: then no one else prunes.
 func (w *world) anyBad() bool {
 	return slices.ContainsFunc(w.repos, func(r *repo) bool { return r.listed && r.bad() })
 }
@@ -200,12 +200,12 @@ func (w *world) declarers(i id) []string {
 	return names
 }
 
-// declaredNow tells whether some repo's newest revision declares an object.
+// declaredNow reports whether some repo's newest revision declares an object.
 func (w *world) declaredNow(i id) bool {
 	return slices.ContainsFunc(w.repos, func(r *repo) bool { _, found := r.head().tree[i]; return found })
 }
 
-// there tells whether an object exists, for all that the model knows.
+// there reports whether an object exists, for all that the model knows.
 func (w *world) there(i id) bool { o := w.live[i]; return o != nil && !o.deleted }
 
 // leftovers returns the objects of a repo that its newest revision does not declare.
@@ -223,7 +223,7 @@ func (w *world) leftovers(r *repo) []id {
 // liveIDs returns what is live, in a fixed order.
 func (w *world) liveIDs() []id { return slices.SortedFunc(maps.Keys(w.live), compareIDs) }
 
-// copies tells whether there are objects that look like a repo's own, which it reports as
+// copies reports whether there are objects that look like a repo's own, which it reports as
 // far as it looks at their kind and namespace.
 func (w *world) copies(r *repo) bool {
 	for _, o := range w.live {

@@ -64,10 +64,10 @@ func TestAlerts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]map[string]firing{
 		"KubesyncAbsent": {
-			"nobody":           {`up{job="x"} 1x20`, []string{"4m", "6m"}, []string{"6m"}},
+			"no one":           {`up{job="x"} 1x20`, []string{"4m", "6m"}, []string{"6m"}},
 			"a standby alone":  {`kubesync_leading{pod="a"} 0x20`, []string{"6m"}, []string{"6m"}},
 			"one of two leads": {"kubesync_leading{pod=\"a\"} 0x20\n kubesync_leading{pod=\"b\"} 1x20", []string{"6m", "20m"}, nil},
-			"a takeover":       {"kubesync_leading{pod=\"a\"} 1x5 0x15\n kubesync_leading{pod=\"b\"} 0x7 1x12", []string{"7m", "12m", "20m"}, nil},
+			"a failover":       {"kubesync_leading{pod=\"a\"} 1x5 0x15\n kubesync_leading{pod=\"b\"} 0x7 1x12", []string{"7m", "12m", "20m"}, nil},
 		},
 		"KubesyncListFailing": {
 			"for long": {`kubesync_list_failing 0x5 1x15 0x10`, []string{"5m", "10m", "17m", "25m"}, []string{"17m"}},
@@ -100,8 +100,8 @@ func TestAlerts(t *testing.T) {
 		"KubesyncPruneHeld": {
 			"until approved": {`kubesync_prune_held{repo="a"} 0x5 1x20 0x10`, []string{"10m", "22m", "30m"}, []string{"22m"}},
 		},
-		"KubesyncFighting": {
-			"one of many": {"kubesync_objects{repo=\"a\",state=\"fight\"} 0x5 2x20 0x10\n kubesync_objects{repo=\"a\",state=\"synced\"} 9x40",
+		"KubesyncConflict": {
+			"one of many": {"kubesync_objects{repo=\"a\",state=\"conflict\"} 0x5 2x20 0x10\n kubesync_objects{repo=\"a\",state=\"synced\"} 9x40",
 				[]string{"3m", "10m", "17m", "30m"}, []string{"17m"}},
 		},
 		"KubesyncObjectsFailed": {

@@ -2,7 +2,7 @@
 //
 // # Flow
 //
-// It asks the kubesync that serves at LISTEN for an overview. When nobody answers
+// It asks the kubesync that serves at LISTEN for an overview. When no one answers
 // there, it reads what the sets' parents in the cluster record, says that it did, and
 // makes an overview of that: the last result that was written down, which is not as much
 // and not as fresh. Both are printed the same way: a table as kubectl prints, or JSON as

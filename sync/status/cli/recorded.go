@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
 // recorded makes an overview of what the parents say.
 func recorded(records []apply.Record) status.Overview {
-	overview := status.Overview{Healthy: len(records) > 0, Repos: []status.Repo{}, Abandoned: []status.Abandoned{}}
+	overview := status.Overview{Healthy: len(records) > 0, Repos: []status.Repo{}, Unlisted: []status.Unlisted{}}
 	for _, record := range records {
 		r := recordedRepo(record)
 		overview.Repos = append(overview.Repos, r)
@@ -28,16 +27,15 @@ func recordedRepo(record apply.Record) status.Repo {
 		Counts: map[apply.Action]int{}, Objects: objectsOf(record.Result),
 		LastChange: record.Written,
 	}
-	if record.Revision != "" {
-		r.Applied = &status.Revision{ID: record.Revision, Short: repo.Revision{ID: record.Revision}.Short(), Ref: record.Ref, Subject: record.Subject}
-		r.Revision = r.Applied
+	if record.Revision.ID != "" {
+		r.Revision, r.Applied = &record.Revision, &record.Revision
 	}
 	if record.Result == "" {
 		return r
 	}
 	r.State = sync.Synced
-	if r.Objects[status.ObjectFailed]+r.Objects[status.ObjectRefused]+r.Objects[status.ObjectParked] > 0 {
-		r.State, r.Error = sync.Incomplete, record.Result
+	if r.Objects[status.ObjectFailed]+r.Objects[status.ObjectRefused]+r.Objects[status.ObjectPending] > 0 {
+		r.State, r.Error = sync.Partial, record.Result
 	}
 	r.Healthy = r.State == sync.Synced
 	return r

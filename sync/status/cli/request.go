@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
+	"github.com/kubesync/kubesync/sync/status/server"
 )
 
 const (
@@ -27,9 +27,9 @@ const (
 	mostAnswer = 64 << 20
 )
 
-// unanswered says that nobody answers at an address.
+// unanswered says that no one answers at an address.
 type unanswered struct {
-	at    config.Listen
+	at    server.Listen
 	cause error
 }
 
@@ -77,7 +77,7 @@ func request(ctx context.Context, options Options) (status.Overview, error) {
 }
 
 // decode reads an answer.
-func decode(from config.Listen, answer *http.Response) (status.Overview, error) {
+func decode(from server.Listen, answer *http.Response) (status.Overview, error) {
 	var overview status.Overview
 	switch answer.StatusCode {
 	case http.StatusOK:
@@ -121,7 +121,7 @@ func clientFor(options Options) (*http.Client, string, error) {
 	return client, "https://" + address, nil
 }
 
-// errOtherCertificate says that somebody else answers.
+// errOtherCertificate says that another writer answers.
 var errOtherCertificate = errors.New("it shows another certificate than LISTEN_TLS_CERT_FILE")
 
 // leaf reads the first certificate of a file.
@@ -139,7 +139,7 @@ func leaf(name string) (*x509.Certificate, error) {
 
 // reachable returns the address at which what listens on all addresses is reached from
 // this machine.
-func reachable(listen config.Listen) string {
+func reachable(listen server.Listen) string {
 	if listen.Network == "unix" {
 		return listen.Address
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
+	"github.com/kubesync/kubesync/sync/status/server"
 )
 
 // Exit statuses.
@@ -25,7 +25,7 @@ const (
 
 // Options say whom to ask, and where to print.
 type Options struct {
-	Listen   config.Listen
+	Listen   server.Listen
 	Token    func() (string, error) // that Listen asks for; nil: it asks for none
 	CertFile string                 // of the certificate that Listen shows; empty: it speaks no TLS
 	// Records returns what the parents in the cluster say; nil if no cluster is known.
@@ -109,24 +109,24 @@ func show(to io.Writer, format string, overview status.Overview) error {
 
 // ask finds out how the repos are.
 func ask(ctx context.Context, options Options) (status.Overview, error) {
-	var nobody error
+	var unreachable error
 	if options.Listen.Off() {
-		nobody = errors.New("LISTEN is off")
+		unreachable = errors.New("LISTEN is off")
 	} else {
 		overview, err := request(ctx, options)
 		var unanswered *unanswered
 		if !errors.As(err, &unanswered) {
 			return overview, err
 		}
-		nobody = err
+		unreachable = err
 	}
 	if options.Records == nil {
-		return status.Overview{}, fmt.Errorf("%w, and no cluster is configured that could be asked instead", nobody)
+		return status.Overview{}, fmt.Errorf("%w, and no cluster is configured that could be asked instead", unreachable)
 	}
 	records, err := options.Records(ctx)
 	if err != nil {
-		return status.Overview{}, fmt.Errorf("%w; nor does the cluster tell: %w", nobody, err)
+		return status.Overview{}, fmt.Errorf("%w; nor does the cluster have a record: %w", unreachable, err)
 	}
-	fmt.Fprintf(options.Err, "%s: this is what the last syncs recorded in the cluster\n", strings.TrimSpace(nobody.Error()))
+	fmt.Fprintf(options.Err, "%s: this is what the last syncs recorded in the cluster\n", strings.TrimSpace(unreachable.Error()))
 	return recorded(records), nil
 }

@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
-	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status"
+	"github.com/kubesync/kubesync/sync/status/server"
 	"github.com/kubesync/kubesync/test/golden"
-	"github.com/kubesync/kubesync/test/pki"
+	"github.com/kubesync/kubesync/test/lab/pki"
 )
 
 // example is an overview with a healthy repo and one that is not.
@@ -32,23 +34,23 @@ func example() status.Overview {
 		Repos: []status.Repo{
 			{
 				Name: "shop", URL: "https://git.example.com/shop.git", Tier: "application", State: sync.Synced, Healthy: true,
-				Revision: &status.Revision{ID: "1111111", Short: "1111111", Subject: "Sell"}, Applied: &status.Revision{ID: "1111111", Short: "1111111"},
-				Objects: map[status.ObjectState]int{status.ObjectSynced: 12}, Health: map[apply.HealthState]int{apply.Current: 12},
+				Revision: &repo.Revision{ID: "1111111", Subject: "Sell"}, Applied: &repo.Revision{ID: "1111111"},
+				Objects: map[status.ObjectState]int{status.ObjectSynced: 12}, Health: map[observed.HealthState]int{observed.Current: 12},
 				LastSync: ago(time.Minute), LastVerified: ago(time.Minute), NextPoll: ago(-4 * time.Minute),
 			},
 			{
-				Name: "cluster", Tier: "system", State: sync.Incomplete, Stale: &status.Stale{Since: ago(time.Second), Reasons: []string{"configmaps: connection refused"}},
-				Revision: &status.Revision{ID: "2222222", Short: "2222222", Subject: "Nodes"}, Applied: &status.Revision{ID: "1111111", Short: "1111111"},
+				Name: "cluster", Tier: "system", State: sync.Partial, Stale: &status.Stale{Since: ago(time.Second), Reasons: []string{"configmaps: connection refused"}},
+				Revision: &repo.Revision{ID: "2222222", Subject: "Nodes"}, Applied: &repo.Revision{ID: "1111111"},
 				Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectFailed: 1}, Failures: 2, Error: "Service/a: failed\nService/b: failed\nService/c: failed",
 				LastSync: ago(2 * time.Hour), PruneHeld: "pruning 1 object waits",
 			},
 			{
-				Name: "web", State: sync.Synced, Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectFight: 1},
-				Health: map[apply.HealthState]int{apply.Current: 2, apply.InProgress: 1, apply.HealthFailed: 1},
+				Name: "web", State: sync.Synced, Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectConflict: 1},
+				Health: map[observed.HealthState]int{observed.Current: 2, observed.InProgress: 1, observed.HealthFailed: 1},
 			},
 			{Name: "new", State: status.Waiting},
 		},
-		Abandoned: []status.Abandoned{{Repo: "old", Delete: "kubectl annotate …"}},
+		Unlisted: []status.Unlisted{{Repo: "old", Delete: "kubectl annotate …"}},
 	}
 }
 
@@ -127,9 +129,9 @@ func TestTableForgesNothing(t *testing.T) {
 }
 
 // serve serves an overview and returns where.
-func serve(t *testing.T, start func(*httptest.Server), overview status.Overview) (*httptest.Server, config.Listen) {
+func serve(t *testing.T, start func(*httptest.Server), overview status.Overview) (*httptest.Server, server.Listen) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path != "/api/v1/repos":
 			http.NotFound(w, r)
@@ -141,10 +143,10 @@ func serve(t *testing.T, start func(*httptest.Server), overview status.Overview)
 			}
 		}
 	}))
-	start(server)
-	t.Cleanup(server.Close)
-	address := server.Listener.Addr()
-	return server, config.Listen{Network: address.Network(), Address: address.String()}
+	start(web)
+	t.Cleanup(web.Close)
+	address := web.Listener.Addr()
+	return web, server.Listen{Network: address.Network(), Address: address.String()}
 }
 
 // call runs the command.
@@ -176,7 +178,7 @@ func TestAskingTheDaemon(t *testing.T) {
 		problem string // part of stderr
 	}{
 		"healthy":           {Options{Listen: well, Token: right}, nil, Healthy, "shop   synced", ""},
-		"not healthy":       {Options{Listen: ill, Token: right}, nil, Unhealthy, "incomplete,stale", ""},
+		"not healthy":       {Options{Listen: ill, Token: right}, nil, Unhealthy, "partial,stale", ""},
 		"the healthy one":   {Options{Listen: ill, Token: right}, []string{"shop"}, Healthy, "shop", ""},
 		"no such repo":      {Options{Listen: well, Token: right}, []string{"shop", "shopp"}, Unhealthy, "shop", `there is no repo "shopp"`},
 		"json":              {Options{Listen: well, Token: right}, []string{"-o", "json"}, Healthy, `"name": "shop"`, ""},
@@ -215,12 +217,12 @@ func TestOverTLSAndSockets(t *testing.T) {
 		}
 		return name
 	}
-	server, listen := serve(t, (*httptest.Server).StartTLS, healthy)
-	own := write(server.TLS.Certificates[0].Certificate[0])
+	web, listen := serve(t, (*httptest.Server).StartTLS, healthy)
+	own := write(web.TLS.Certificates[0].Certificate[0])
 	if code, _, problems := call(t, Options{Listen: listen, Token: right, CertFile: own}); code != Healthy {
 		t.Errorf("over TLS: status %d, %s", code, problems)
 	}
-	authority, err := pki.NewAuthority("somebody else")
+	authority, err := pki.NewAuthority("another writer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,19 +246,19 @@ func TestOverTLSAndSockets(t *testing.T) {
 		s.Listener = listener
 		s.Start()
 	}, healthy)
-	if code, _, problems := call(t, Options{Listen: config.Listen{Network: "unix", Address: socket}, Token: right}); code != Healthy {
+	if code, _, problems := call(t, Options{Listen: server.Listen{Network: "unix", Address: socket}, Token: right}); code != Healthy {
 		t.Errorf("over a socket: status %d, %s", code, problems)
 	}
 }
 
 func TestWithoutADaemonTheClusterIsAsked(t *testing.T) {
 	t.Parallel()
-	nobody := config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "nobody")}
+	unserved := server.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "nobody")}
 	says := func(records ...apply.Record) func(context.Context) ([]apply.Record, error) {
 		return func(context.Context) ([]apply.Record, error) { return records, nil }
 	}
-	shop := apply.Record{Repo: "shop", URL: "https://git.example.com/shop.git", Tier: "system", Revision: strings.Repeat("1", 40), Result: "3 synced, 1 blocked"}
-	failed := apply.Record{Repo: "cluster", Revision: strings.Repeat("2", 40), Result: "3 synced, 1 failed"}
+	shop := apply.Record{Repo: "shop", URL: "https://git.example.com/shop.git", Tier: "system", Revision: repo.Revision{ID: strings.Repeat("1", 40)}, Result: "3 synced, 1 blocked"}
+	failed := apply.Record{Repo: "cluster", Revision: repo.Revision{ID: strings.Repeat("2", 40)}, Result: "3 synced, 1 failed"}
 	tests := map[string]struct {
 		records func(context.Context) ([]apply.Record, error)
 		code    int
@@ -271,7 +273,7 @@ func TestWithoutADaemonTheClusterIsAsked(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, out, problems := call(t, Options{Listen: nobody, Records: test.records})
+			code, out, problems := call(t, Options{Listen: unserved, Records: test.records})
 			if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(problems, "no kubesync answers at LISTEN=unix:") {
 				t.Errorf("status %d, want %d\nstdout: %s\nstderr: %s", code, test.code, out, problems)
 			}

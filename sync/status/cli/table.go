@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/repo/printable"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/internal/printable"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -28,7 +28,7 @@ func table(to io.Writer, wide bool, overview status.Overview) error {
 	row(out, header)
 	now := time.Now()
 	for _, r := range overview.Repos {
-		cells := []string{r.Name, state(r), yes(r.Healthy), revision(r), share(r.Objects, status.ObjectSynced), share(r.Health, apply.Current), age(r.LastVerified, now)}
+		cells := []string{r.Name, state(r), yes(r.Healthy), revision(r), share(r.Objects, status.ObjectSynced), share(r.Health, observed.Current), age(r.LastVerified, now)}
 		if wide {
 			subject := ""
 			if r.Revision != nil {
@@ -38,12 +38,12 @@ func table(to io.Writer, wide bool, overview status.Overview) error {
 		}
 		row(out, append(cells, message(r)))
 	}
-	for _, set := range overview.Abandoned {
+	for _, set := range overview.Unlisted {
 		cells := make([]string, len(header))
 		for i := range cells {
 			cells[i] = none
 		}
-		cells[0], cells[1], cells[len(cells)-1] = set.Repo, "abandoned", "its objects stay; to delete them: "+set.Delete
+		cells[0], cells[1], cells[len(cells)-1] = set.Repo, "unlisted", "its objects stay; to delete them: "+set.Delete
 		row(out, cells)
 	}
 	return out.Flush()
@@ -79,14 +79,14 @@ func revision(r status.Repo) string {
 	case r.Revision == nil:
 		return none
 	case r.Applied == nil:
-		return "(none)->" + r.Revision.Short
+		return "(none)->" + r.Revision.Short()
 	case r.Applied.ID != r.Revision.ID:
-		return r.Applied.Short + "->" + r.Revision.Short
+		return r.Applied.Short() + "->" + r.Revision.Short()
 	}
-	return r.Revision.Short
+	return r.Revision.Short()
 }
 
-// share tells how many of all are in a state.
+// share says how many of all are in a state.
 func share[S ~string](counts map[S]int, state S) string {
 	all := 0
 	for _, n := range counts {
@@ -107,7 +107,7 @@ func age(at, now time.Time) string {
 }
 
 // nextPoll words in how long a repo is polled next. While a sync is under way the time that
-// was told for it is over.
+// was shown for it is over.
 func nextPoll(r status.Repo, now time.Time) string {
 	switch {
 	case r.Phase != nil:
@@ -140,12 +140,12 @@ func message(r status.Repo) string {
 		}
 		texts = append(texts, text)
 	}
-	for _, state := range []status.ObjectState{status.ObjectFight, status.ObjectDrifted} {
+	for _, state := range []status.ObjectState{status.ObjectConflict, status.ObjectDrifted} {
 		if n := r.Objects[state]; n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	for _, state := range []apply.HealthState{apply.HealthFailed, apply.Terminating, apply.InProgress, apply.HealthUnknown} {
+	for _, state := range []observed.HealthState{observed.HealthFailed, observed.Terminating, observed.InProgress, observed.HealthUnknown} {
 		if n := r.Health[state]; n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", n, healthWord(state)))
 		}
@@ -158,12 +158,12 @@ func message(r status.Repo) string {
 	return cmp.Or(strings.Join(texts, "; "), none)
 }
 
-// healthWord tells an object that is unhealthy from one that could not be applied.
-func healthWord(state apply.HealthState) string {
+// healthWord distinguishes an object that is unhealthy from one that could not be applied.
+func healthWord(state observed.HealthState) string {
 	switch state {
-	case apply.HealthFailed:
+	case observed.HealthFailed:
 		return "unhealthy"
-	case apply.HealthUnknown:
+	case observed.HealthUnknown:
 		return "of unknown health"
 	}
 	return string(state)

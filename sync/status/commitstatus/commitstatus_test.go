@@ -15,9 +15,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
-	"github.com/kubesync/kubesync/test/lines"
+	"github.com/kubesync/kubesync/test/lab/lines"
 )
 
 const (
@@ -82,17 +83,15 @@ func (g *gitServer) posts() []string {
 	return posts
 }
 
-// newTeller tells of one repo.
-func newTeller(t *testing.T, address string, credentials repo.Credentials) (*Teller, *lines.Log) {
+// newNotifier notifies the git server of one repo.
+func newNotifier(t *testing.T, address string, credentials repo.Credentials) (*Notifier, *lines.Log) {
 	t.Helper()
 	parsed, err := repo.ParseURL(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	t.Cleanup(stop)
 	log := &lines.Log{}
-	teller := New(ctx, Options{
+	notifier := New(Options{
 		Find: func(name string) (Repo, bool) {
 			return Repo{URL: parsed, Credentials: func() (repo.Credentials, bool, error) { return credentials, credentials != repo.Credentials{}, nil }}, name == "site"
 		},
@@ -100,9 +99,16 @@ func newTeller(t *testing.T, address string, credentials repo.Credentials) (*Tel
 		UserAgent: "kubesync/test",
 		Redact:    func(text string) string { return strings.ReplaceAll(text, "hunter22", "***") },
 		Log:       zerolog.New(log),
+		sleep:     func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil },
 	})
-	teller.wait = func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
-	return teller, log
+	ctx, stop := context.WithCancel(context.Background())
+	var running stdsync.WaitGroup
+	running.Go(func() { notifier.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return notifier, log
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {
@@ -146,20 +152,20 @@ func TestServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, test.version, test.versionStatus, test.statuses)
-			teller, log := newTeller(t, g.URL+test.path, repo.Credentials{User: "jane", Password: "token-1"})
+			notifier, log := newNotifier(t, g.URL+test.path, repo.Credentials{User: "jane", Password: "token-1"})
 			arrived := func(n int) func() bool { return func() bool { return len(g.posts()) >= n } }
-			teller.Begin(sync.Progress{Repo: "site", Stage: sync.Resolving})
-			teller.Begin(sync.Progress{Repo: "site", Stage: sync.Reading, Revision: repo.Revision{ID: first}})
+			notifier.Begin(sync.Progress{Repo: "site", Stage: sync.Resolving})
+			notifier.Begin(sync.Progress{Repo: "site", Stage: sync.Reading, Revision: repo.Revision{ID: first}})
 			eventually(t, "pending", arrived(1))
-			teller.Begin(sync.Progress{Repo: "site", Stage: sync.Applying, Revision: repo.Revision{ID: first}})
-			teller.Observe(report(first, errors.New("a.yaml:1:\n  bad hunter22")))
+			notifier.Begin(sync.Progress{Repo: "site", Stage: sync.Applying, Revision: repo.Revision{ID: first}})
+			notifier.Observe(report(first, errors.New("a.yaml:1:\n  bad hunter22")))
 			eventually(t, "failure", arrived(2))
-			teller.Begin(sync.Progress{Repo: "site", Stage: sync.Reading, Revision: repo.Revision{ID: first}})
-			teller.Observe(report(first, errors.New("a.yaml:1:\n  bad hunter22")))
-			teller.Observe(report(second, nil, created()))
+			notifier.Begin(sync.Progress{Repo: "site", Stage: sync.Reading, Revision: repo.Revision{ID: first}})
+			notifier.Observe(report(first, errors.New("a.yaml:1:\n  bad hunter22")))
+			notifier.Observe(report(second, nil, created()))
 			eventually(t, "success", arrived(3))
-			teller.Observe(report(second, nil))
-			teller.Observe(report("worktree-"+second, nil))
+			notifier.Observe(report(second, nil))
+			notifier.Observe(report("worktree-"+second, nil))
 
 			var bodies []string
 			for i, post := range g.posts() {
@@ -192,7 +198,7 @@ func TestServers(t *testing.T) {
 
 func TestWhatIsTold(t *testing.T) {
 	t.Parallel()
-	parked := apply.Outcome{ID: apply.ID{Kind: "Gadget", Name: "g"}, Action: apply.Parked, Reason: "its kind is not served"}
+	pending := apply.Outcome{ID: manifest.ID{Kind: "Gadget", Name: "g"}, Action: apply.Pending, Reason: "its kind is not served"}
 	held := report(first, nil, created())
 	held.Result.PruneHeld = "12 objects would go"
 	stopped := report(first, context.Canceled)
@@ -206,8 +212,8 @@ func TestWhatIsTold(t *testing.T) {
 	}{
 		"synced":         {report(first, nil, created()), status{first, Success, "1 created"}, true},
 		"prune held":     {held, status{first, Success, "1 created; pruning waits: 12 objects would go"}, true},
-		"parked":         {report(first, nil, created(), parked), status{first, Pending, "waits: Gadget/g: parked: its kind is not served"}, true},
-		"failed objects": {report(first, nil, parked, apply.Outcome{ID: apply.ID{Kind: "Pod", Name: "p"}, Action: apply.Failed, Err: errors.New("no")}), status{first, Failure, "Gadget/g: parked: its kind is not served\nPod/p: failed: no"}, true},
+		"pending":        {report(first, nil, created(), pending), status{first, Pending, "waits: Gadget/g: pending: its kind is not served"}, true},
+		"failed objects": {report(first, nil, pending, apply.Outcome{ID: manifest.ID{Kind: "Pod", Name: "p"}, Action: apply.Failed, Err: errors.New("no")}), status{first, Failure, "Gadget/g: pending: its kind is not served\nPod/p: failed: no"}, true},
 		"suspended":      {suspended, status{first, Pending, "suspended: by annotation"}, true},
 		"interrupted":    {stopped, status{}, false},
 		"no revision":    {report("", errors.New("no route")), status{}, false},
@@ -256,7 +262,7 @@ func TestAddresses(t *testing.T) {
 func TestCredentialsStay(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("somebody else is asked: %s %v", r.URL, r.Header)
+		t.Errorf("another writer is asked: %s %v", r.URL, r.Header)
 	}))
 	defer elsewhere.Close()
 	redirecting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -267,9 +273,9 @@ func TestCredentialsStay(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	defer redirecting.Close()
-	teller, log := newTeller(t, redirecting.URL+"/team/site", repo.Credentials{User: "jane", Password: "token-1"})
-	teller.Observe(report(first, nil))
-	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), "a redirect, which is not followed") })
+	notifier, log := newNotifier(t, redirecting.URL+"/team/site", repo.Credentials{User: "jane", Password: "token-1"})
+	notifier.Observe(report(first, nil))
+	eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), "a redirect, which is not followed") })
 	if strings.Contains(log.String(), "token-1") {
 		t.Errorf("log: %s", log)
 	}
@@ -282,8 +288,8 @@ func TestTrouble(t *testing.T) {
 		t.Parallel()
 		g := start(t, "/api/v1/version", 200, "/api/v1/repos/team/site/statuses/")
 		g.status = []int{500, 429}
-		teller, log := newTeller(t, g.URL+"/team/site", jane)
-		teller.Observe(report(first, nil))
+		notifier, log := newNotifier(t, g.URL+"/team/site", jane)
+		notifier.Observe(report(first, nil))
 		eventually(t, "three tries", func() bool { return len(g.posts()) == 3 })
 		if !strings.Contains(log.String(), "500 Internal Server Error") {
 			t.Errorf("log: %s", log)
@@ -293,25 +299,25 @@ func TestTrouble(t *testing.T) {
 		t.Parallel()
 		g := start(t, "/api/v1/version", 200, "/api/v1/repos/team/site/statuses/")
 		g.status = []int{403, 403}
-		teller, log := newTeller(t, g.URL+"/team/site", jane)
-		teller.Observe(report(first, nil))
+		notifier, log := newNotifier(t, g.URL+"/team/site", jane)
+		notifier.Observe(report(first, nil))
 		eventually(t, "the first", func() bool { return len(g.posts()) == 1 && log.String() != "" })
-		teller.Observe(report(second, nil))
+		notifier.Observe(report(second, nil))
 		eventually(t, "the second", func() bool { return len(g.posts()) == 2 })
-		teller.Observe(report(first, nil))
+		notifier.Observe(report(first, nil))
 		eventually(t, "the third", func() bool { return len(g.posts()) == 3 })
-		if told := strings.Count(log.String(), "must allow to set the status of commits"); told != 1 {
-			t.Errorf("told %d times: %s", told, log)
+		if logged := strings.Count(log.String(), "must allow to set the status of commits"); logged != 1 {
+			t.Errorf("logged %d times: %s", logged, log)
 		}
 	})
 	t.Run("the same state again at GitLab", func(t *testing.T) {
 		t.Parallel()
 		g := start(t, "/api/v4/version", 401, "/api/v4/projects/team%2Fsite/statuses/")
 		g.status, g.answer = []int{400}, `{"message":"Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via \"enqueue\")"}`
-		teller, log := newTeller(t, g.URL+"/team/site", jane)
-		teller.Observe(report(first, nil))
+		notifier, log := newNotifier(t, g.URL+"/team/site", jane)
+		notifier.Observe(report(first, nil))
 		eventually(t, "it", func() bool { return len(g.posts()) == 1 })
-		teller.Observe(report(second, nil))
+		notifier.Observe(report(second, nil))
 		eventually(t, "the next", func() bool { return len(g.posts()) == 2 })
 		if log.String() != "" {
 			t.Errorf("log: %s", log)
@@ -324,23 +330,23 @@ func TestTrouble(t *testing.T) {
 	}{
 		"no credentials": {"http://127.0.0.1:1/team/site", repo.Credentials{}, "there are no credentials for it"},
 		"ssh":            {"git@127.0.0.1:team/site", jane, "its URL is not https:// or http://"},
-		"nobody there":   {"http://127.0.0.1:1/team/site", jane, "connection refused"},
+		"no one there":   {"http://127.0.0.1:1/team/site", jane, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			teller, log := newTeller(t, test.address, test.as)
-			teller.Observe(report(first, nil))
-			eventually(t, "it is told", func() bool { return strings.Contains(log.String(), test.want) })
-			teller.Abandon("site")
-			teller.Abandon("none")
+			notifier, log := newNotifier(t, test.address, test.as)
+			notifier.Observe(report(first, nil))
+			eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), test.want) })
+			notifier.Unlist("site")
+			notifier.Unlist("none")
 		})
 	}
 	t.Run("no API", func(t *testing.T) {
 		t.Parallel()
 		g := start(t, "/none", 200, "/none")
-		teller, log := newTeller(t, g.URL+"/team/site", jane)
-		teller.Observe(report(first, nil))
-		eventually(t, "it is told", func() bool {
+		notifier, log := newNotifier(t, g.URL+"/team/site", jane)
+		notifier.Observe(report(first, nil))
+		eventually(t, "it is logged", func() bool {
 			return strings.Contains(log.String(), "has the API of neither GitHub nor GitLab nor Gitea")
 		})
 	})
@@ -349,9 +355,9 @@ func TestTrouble(t *testing.T) {
 func TestCredentialsInTheURL(t *testing.T) {
 	t.Parallel()
 	g := start(t, "/api/v3/meta", 200, "/api/v3/repos/team/site/statuses/")
-	teller, _ := newTeller(t, strings.Replace(g.URL, "http://", "http://user:token-2@", 1)+"/team/site", repo.Credentials{User: "jane", Password: "token-1"})
-	teller.Observe(report(first, nil))
-	eventually(t, "it is told", func() bool { return len(g.posts()) == 1 })
+	notifier, _ := newNotifier(t, strings.Replace(g.URL, "http://", "http://user:token-2@", 1)+"/team/site", repo.Credentials{User: "jane", Password: "token-1"})
+	notifier.Observe(report(first, nil))
+	eventually(t, "it is logged", func() bool { return len(g.posts()) == 1 })
 	if !strings.Contains(g.posts()[0], "Bearer token-2 ") {
 		t.Errorf("got %q", g.posts()[0])
 	}

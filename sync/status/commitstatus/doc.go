@@ -1,4 +1,4 @@
-// Package commitstatus tells the git server what became of a commit: pending while it is
+// Package commitstatus shows at the git server what became of a commit: pending while it is
 // on its way into the cluster, then success or failure with the reason in one line. It
 // shows beside the commit and in merge requests, as "kubesync/REPO".
 //
@@ -23,6 +23,6 @@
 //     sent, which the log says once.
 //   - Nothing waits: each repo has a sender of its own, which only ever sends the newest
 //     status. A server that is down or busy is tried again, ever later or when it says;
-//     what it refuses is told in the log, once for each reason.
+//     what it refuses is logged, once for each reason.
 //   - Descriptions pass through the redactor: they are as public as the commit.
 package commitstatus

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/repo"
-	"github.com/kubesync/kubesync/sync/status/retry"
+	"github.com/kubesync/kubesync/sync/status/sender"
 )
 
 // server is the API of a git server, for one repository.
@@ -30,7 +30,7 @@ type place struct {
 	path   string   // of the repository, without slashes at its ends and .git
 }
 
-// errNoAPI tells that there is nothing to tell, and never will be.
+// errNoAPI says why there is no status to set, and never will be.
 type errNoAPI struct{ reason string }
 
 // Error gives the reason.
@@ -67,8 +67,8 @@ func (p place) candidates() []server {
 	}
 }
 
-// versionPath is what tells an API from others; it may want to know who asks, which
-// tells as much.
+// versionPath is what one API has and the others have not; a refusal to answer without
+// credentials says as much.
 func (s server) versionPath() string {
 	if s.kind == "GitHub" {
 		return "meta"
@@ -94,7 +94,7 @@ func find(ctx context.Context, client *http.Client, agent string, p place) (serv
 	return server{}, &errNoAPI{fmt.Sprintf("%s has the API of neither GitHub nor GitLab nor Gitea", p.origin)}
 }
 
-// answers tells whether the API is there.
+// answers reports whether the API is there.
 func (s server) answers(ctx context.Context, client *http.Client, agent string) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.api.JoinPath(s.versionPath()).String(), nil)
 	if err != nil {
@@ -103,15 +103,15 @@ func (s server) answers(ctx context.Context, client *http.Client, agent string) 
 	request.Header.Set("User-Agent", agent)
 	answer, err := client.Do(request)
 	if err != nil {
-		return false, &retry.Later{Err: err}
+		return false, &sender.Later{Err: err}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
-		return false, &retry.Later{Err: err}
+		return false, &sender.Later{Err: err}
 	}
-	var later *retry.Later
-	if err := retry.Judge(answer, fmt.Errorf("%s answers %s", request.URL, answer.Status)); errors.As(err, &later) {
+	var later *sender.Later
+	if err := sender.Judge(answer, fmt.Errorf("%s answers %s", request.URL, answer.Status)); errors.As(err, &later) {
 		return false, err
 	}
 	known := answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
@@ -163,7 +163,7 @@ func token(credentials repo.Credentials) string {
 	return credentials.Password
 }
 
-// judge tells from an answer whether the status was taken.
+// judge returns nil for an answer that takes the status.
 func (s server) judge(answer *http.Response, body []byte) error {
 	err := fmt.Errorf("%s at %s answers %s", s.kind, s.api, answer.Status)
 	switch code := answer.StatusCode; {
@@ -174,8 +174,8 @@ func (s server) judge(answer *http.Response, body []byte) error {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
 		return fmt.Errorf("%w: the repo's credentials must allow to set the status of commits (GitHub: statuses, GitLab: api and the role Developer, Gitea: write:repository)", err)
 	}
-	return retry.Judge(answer, err)
+	return sender.Judge(answer, err)
 }
 
-// errNoCredentials tells that a status cannot be set.
+// errNoCredentials says that a status cannot be set.
 var errNoCredentials = errors.New("there are no credentials for it: set REPOCREDS, REPOCREDS_FILE or creds_file")

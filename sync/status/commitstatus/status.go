@@ -19,7 +19,7 @@ const (
 	Failure State = "failure"
 )
 
-// status is what is told of a commit.
+// status is what a git server shows of a commit.
 type status struct {
 	revision    string // full hash
 	state       State
@@ -38,7 +38,7 @@ func line(text string) string {
 	return text
 }
 
-// isCommit tells whether a revision is one that a server knows: a working tree is not.
+// isCommit reports whether a revision is one that a server knows: a working tree is not.
 func isCommit(revision repo.Revision) bool {
 	return len(revision.ID) >= 40 && strings.Trim(revision.ID, "0123456789abcdef") == ""
 }
@@ -53,7 +53,7 @@ func of(report sync.Report) (status, bool) {
 	switch {
 	case report.State() == sync.Suspended:
 		s.state, s.description = Pending, "suspended: "+report.Result.Suspended
-	case problem != nil && onlyParked(report):
+	case problem != nil && onlyPending(report):
 		s.state, s.description = Pending, "waits: "+problem.Error()
 	case problem != nil:
 		s.state, s.description = Failure, problem.Error()
@@ -63,9 +63,9 @@ func of(report sync.Report) (status, bool) {
 	return s, true
 }
 
-// onlyParked tells whether a sync is incomplete for nothing but objects that follow by
+// onlyPending reports whether a sync is incomplete for nothing but objects that follow by
 // themselves.
-func onlyParked(report sync.Report) bool {
+func onlyPending(report sync.Report) bool {
 	counts := report.Result.Counts()
 	return report.Err == nil && counts[apply.Failed]+counts[apply.Refused] == 0
 }

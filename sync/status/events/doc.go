@@ -1,4 +1,4 @@
-// Package events tells of syncs as Kubernetes Events, for kubectl describe and for
+// Package events reports syncs as Kubernetes Events, for kubectl describe and for
 // whatever collects Events already.
 //
 // # Flow
@@ -6,7 +6,7 @@
 // [Events] is a [sync.Observer]. On the parent ConfigMap of a repo it writes a Normal
 // event when a sync has changed something or things are well again, and a Warning
 // when a sync comes to something else than before. On an object it writes a Warning
-// when kubesync fights over it, may not prune it, or cannot apply it. client-go's
+// when kubesync is in conflict over it, may not prune it, or cannot apply it. client-go's
 // recorder sends them from a goroutine of its own, joins those that repeat
 // themselves, and slows down who writes too many.
 //

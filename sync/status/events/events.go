@@ -13,20 +13,21 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/sync"
 )
 
 // Reasons of the events.
 const (
 	Synced      = "Synced"
-	Incomplete  = "SyncIncomplete" // applied, but objects failed, were refused, or are parked
+	Partial     = "SyncPartial" // applied, but objects failed, were refused, or are pending
 	Failed      = "SyncFailed"
 	Unhealthy   = "Unhealthy"
 	Suspended   = "Suspended"
 	PruneHeld   = "PruneHeld"
-	Abandoned   = "Abandoned"
-	Drifted     = "Drifted" // an object was changed by somebody else, and is not put back
-	Fighting    = "Fighting"
+	Unlisted    = "Unlisted"
+	Drifted     = "Drifted" // an object was changed by another writer, and is not corrected
+	Conflict    = "Conflict"
 	Blocked     = "PruneBlocked"
 	ApplyFailed = "ApplyFailed"
 	Refused     = "ApplyRefused"
@@ -35,10 +36,10 @@ const (
 const (
 	// maxMessage is how many bytes of a message the API server takes.
 	maxMessage = 1024
-	// objectsPerSync bounds the objects of which one sync tells; the parent's event and
-	// the log tell of all.
+	// objectsPerSync bounds the objects that one sync reports; the parent's event and
+	// the log have all.
 	objectsPerSync = 20
-	// patience is how long trouble of the same kind, in other words, is not told again:
+	// patience is how long trouble of the same kind, in other words, is not reported again:
 	// the words may hold a time, or the number of a port.
 	patience = 10 * time.Minute
 )
@@ -47,7 +48,7 @@ const (
 type cluster interface {
 	Events() typedcorev1.EventsGetter
 	ParentReference(repo string) *corev1.ObjectReference
-	Reference(repo string, id apply.ID) *corev1.ObjectReference
+	Reference(repo string, id manifest.ID) *corev1.ObjectReference
 }
 
 // Options are what Events work with.
@@ -63,14 +64,14 @@ type Events struct {
 	recorder    record.EventRecorder
 
 	mu    gosync.Mutex // guards what follows
-	repos map[string]*told
+	repos map[string]*reported
 }
 
-// told is what was said of a repo.
-type told struct {
+// reported is what was reported of a repo.
+type reported struct {
 	reason, revision, text string
 	at                     time.Time
-	objects                map[apply.ID]string
+	objects                map[manifest.ID]string
 }
 
 // New returns an observer; Run has what it says written.
@@ -80,7 +81,7 @@ func New(options Options) *Events {
 		options:     options,
 		broadcaster: broadcaster,
 		recorder:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubesync"}),
-		repos:       map[string]*told{},
+		repos:       map[string]*reported{},
 	}
 }
 
@@ -94,13 +95,13 @@ func (e *Events) Run(ctx context.Context) {
 // Begin says nothing: that a sync begins is no news.
 func (e *Events) Begin(sync.Progress) {}
 
-// Observe tells of a sync if there is something new to tell.
+// Observe reports a sync if it is news.
 func (e *Events) Observe(report sync.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	about := e.repos[report.Repo]
 	if about == nil {
-		about = &told{objects: map[apply.ID]string{}}
+		about = &reported{objects: map[manifest.ID]string{}}
 		e.repos[report.Repo] = about
 	}
 	kind, reason, text := summarize(report)
@@ -114,9 +115,9 @@ func (e *Events) Observe(report sync.Report) {
 	e.objects(about, report)
 }
 
-// isNews tells whether the same was not said already, or something much like it a
+// isNews reports whether the same was not said already, or something much like it a
 // short while ago. That all is well is news only after trouble.
-func (t *told) isNews(reason, revision, text string, now time.Time) bool {
+func (t *reported) isNews(reason, revision, text string, now time.Time) bool {
 	switch {
 	case reason != t.reason:
 		return reason != Synced || t.reason != ""
@@ -126,12 +127,12 @@ func (t *told) isNews(reason, revision, text string, now time.Time) bool {
 	return revision != t.revision || text != t.text && now.Sub(t.at) > patience
 }
 
-// objects tells of the objects that need attention, each once.
-func (e *Events) objects(about *told, report sync.Report) {
+// objects reports the objects that need attention, each once.
+func (e *Events) objects(about *reported, report sync.Report) {
 	if report.Err != nil {
 		return // the sync did not get as far as to know
 	}
-	said := map[apply.ID]string{}
+	said := map[manifest.ID]string{}
 	for _, o := range report.Result.Outcomes {
 		reason := objectReasons()[o.Action]
 		if reason == "" {
@@ -149,14 +150,14 @@ func (e *Events) objects(about *told, report sync.Report) {
 	about.objects = said
 }
 
-// Drift tells of objects that are not put back for good.
+// Drift reports objects that are not corrected for good.
 func (e *Events) Drift(drift apply.Drift) {
 	var reason, text string
 	switch {
 	case drift.Err != nil:
-		reason, text = ApplyFailed, fmt.Sprintf("drifted (%s), and could not be put back: %v", drift, drift.Err)
-	case drift.Fight:
-		reason, text = Fighting, fmt.Sprintf("put back, but it drifts again and again (%s): somebody else writes it too; the next correction is due in %s",
+		reason, text = ApplyFailed, fmt.Sprintf("drifted (%s), and could not be corrected: %v", drift, drift.Err)
+	case drift.Conflict:
+		reason, text = Conflict, fmt.Sprintf("corrected, but it drifts again and again (%s): another writer writes it too; the next correction is due in %s",
 			drift, drift.Retry.Round(time.Second))
 	case !drift.Corrected:
 		reason, text = Drifted, fmt.Sprintf("drifted (%s), and left as it is", drift)
@@ -166,15 +167,15 @@ func (e *Events) Drift(drift apply.Drift) {
 	e.say(e.options.Cluster.Reference(drift.Repo, drift.ID), corev1.EventTypeWarning, reason, fmt.Sprintf("repo %s: %s", drift.Repo, text))
 }
 
-// Abandon tells that a repo's objects are nobody's now.
-func (e *Events) Abandon(repo string) {
+// Unlist reports that a repo's objects are no one's now.
+func (e *Events) Unlist(repo string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.repos, repo)
-	e.say(e.options.Cluster.ParentReference(repo), corev1.EventTypeWarning, Abandoned, "the repo left the list, its objects stay")
+	e.say(e.options.Cluster.ParentReference(repo), corev1.EventTypeWarning, Unlisted, "the repo left the list, its objects stay")
 }
 
-// say has one event written. Without somebody to be about there is none.
+// say has one event written. Without a user to be about there is none.
 func (e *Events) say(about *corev1.ObjectReference, kind, reason, text string) {
 	if about == nil || about.UID == "" {
 		return

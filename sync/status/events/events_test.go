@@ -15,6 +15,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
@@ -28,7 +29,7 @@ func (c fakeCluster) ParentReference(repo string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kubesync-" + repo, UID: "parent"}
 }
 
-func (c fakeCluster) Reference(_ string, id apply.ID) *corev1.ObjectReference {
+func (c fakeCluster) Reference(_ string, id manifest.ID) *corev1.ObjectReference {
 	if id.Name == "unseen" {
 		return nil
 	}
@@ -47,8 +48,8 @@ func (c fakeCluster) written() []string {
 	return texts
 }
 
-// hear passes what tell tells to Events, and returns what was written.
-func hear(t *testing.T, tell func(*Events)) []string {
+// written passes what happens to Events, and returns what was written.
+func written(t *testing.T, happen func(*Events)) []string {
 	t.Helper()
 	var written []string
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +58,7 @@ func hear(t *testing.T, tell func(*Events)) []string {
 		ctx, cancel := context.WithCancel(t.Context())
 		go e.Run(ctx)
 		synctest.Wait()
-		tell(e)
+		happen(e)
 		time.Sleep(time.Minute)
 		written = cluster.written()
 		cancel()
@@ -77,7 +78,7 @@ func outcomes(all ...apply.Outcome) func(*sync.Report) {
 }
 
 func object(action apply.Action, name string) apply.Outcome {
-	o := apply.Outcome{ID: apply.ID{Kind: "ConfigMap", Namespace: "default", Name: name}, Action: action, Reason: "because"}
+	o := apply.Outcome{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: name}, Action: action, Reason: "because"}
 	if action == apply.Failed || action == apply.Refused {
 		o.Err = errors.New("because of the canary")
 	}
@@ -90,8 +91,8 @@ func TestEvents(t *testing.T) {
 		r.FailedStage, r.Err = sync.Reading, errors.New("no such file, says the canary")
 	}
 	tests := map[string]struct {
-		told func(*Events)
-		want []string
+		happen func(*Events)
+		want   []string
 	}{
 		"a steady revision is no news": {func(e *Events) {
 			for range 10 {
@@ -100,7 +101,7 @@ func TestEvents(t *testing.T) {
 		}, nil},
 		"a change": {func(e *Events) { e.Observe(report(outcomes(object(apply.Created, "a")))) },
 			[]string{"kubesync-site Normal Synced revision 1111111: 1 created"}},
-		"trouble is told once, and its end": {func(e *Events) {
+		"trouble is reported once, and its end": {func(e *Events) {
 			for range 10 {
 				e.Observe(report(failed))
 			}
@@ -112,22 +113,22 @@ func TestEvents(t *testing.T) {
 		}},
 		"objects": {func(e *Events) {
 			for range 3 {
-				e.Observe(report(outcomes(object(apply.Failed, "a"), object(apply.Blocked, "b"), object(apply.Parked, "c"), object(apply.Failed, "unseen"))))
+				e.Observe(report(outcomes(object(apply.Failed, "a"), object(apply.Blocked, "b"), object(apply.Pending, "c"), object(apply.Failed, "unseen"))))
 			}
 		}, []string{
 			"a Warning ApplyFailed repo site: because of the ***",
 			"b Warning PruneBlocked repo site: because",
-			"kubesync-site Warning SyncIncomplete revision 1111111: 1 blocked, 1 parked, 2 failed: ConfigMap/default/a: failed: because of the ***\nConfigMap/default/c: parked: because\nConfigMap/default/unseen: failed: because of the ***",
+			"kubesync-site Warning SyncPartial revision 1111111: 1 blocked, 1 pending, 2 failed: ConfigMap/default/a: failed: because of the ***\nConfigMap/default/c: pending: because\nConfigMap/default/unseen: failed: because of the ***",
 		}},
 		"a prune that waits": {func(e *Events) {
 			e.Observe(report(func(r *sync.Report) { r.Result.PruneHeld = "waits for approval" }))
 		}, []string{"kubesync-site Warning PruneHeld revision 1111111: waits for approval"}},
-		"a fight": {func(e *Events) {
+		"a conflict": {func(e *Events) {
 			e.Drift(apply.Drift{Repo: "site", ID: object(apply.Failed, "a").ID, What: "changed", Managers: []string{"kubectl"}, Corrected: true})
-			e.Drift(apply.Drift{Repo: "site", ID: object(apply.Failed, "a").ID, What: "changed", Managers: []string{"kubectl"}, Corrected: true, Fight: true, Retry: time.Minute})
-		}, []string{"a Warning Fighting repo site: put back, but it drifts again and again (changed by kubectl): somebody else writes it too; the next correction is due in 1m0s"}},
-		"a repo that left": {func(e *Events) { e.Abandon("site") },
-			[]string{"kubesync-site Warning Abandoned the repo left the list, its objects stay"}},
+			e.Drift(apply.Drift{Repo: "site", ID: object(apply.Failed, "a").ID, What: "changed", Managers: []string{"kubectl"}, Corrected: true, Conflict: true, Retry: time.Minute})
+		}, []string{"a Warning Conflict repo site: corrected, but it drifts again and again (changed by kubectl): another writer writes it too; the next correction is due in 1m0s"}},
+		"a repo that left": {func(e *Events) { e.Unlist("site") },
+			[]string{"kubesync-site Warning Unlisted the repo left the list, its objects stay"}},
 		"interruptions are no news": {func(e *Events) {
 			e.Observe(report(func(r *sync.Report) { r.Interrupted, r.Err = true, context.Canceled }))
 		}, nil},
@@ -135,7 +136,7 @@ func TestEvents(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := hear(t, test.told)
+			got := written(t, test.happen)
 			slices.Sort(got)
 			slices.Sort(test.want)
 			if !slices.Equal(got, test.want) {
@@ -148,7 +149,7 @@ func TestEvents(t *testing.T) {
 // The API server refuses longer messages, and cuts no character in two.
 func TestMessagesFit(t *testing.T) {
 	t.Parallel()
-	got := hear(t, func(e *Events) {
+	got := written(t, func(e *Events) {
 		e.Observe(report(func(r *sync.Report) { r.Err = errors.New(strings.Repeat("ü", 2000)) }))
 	})
 	if len(got) != 1 || len(got[0]) > maxMessage+100 || !strings.HasSuffix(got[0], "ü…") {

@@ -18,8 +18,8 @@ func summarize(report sync.Report) (kind, reason, text string) {
 		return "", "", ""
 	case state == sync.Failed:
 		return corev1.EventTypeWarning, Failed, problem
-	case state == sync.Incomplete:
-		return corev1.EventTypeWarning, Incomplete, report.Result.Summary() + ": " + problem
+	case state == sync.Partial:
+		return corev1.EventTypeWarning, Partial, report.Result.Summary() + ": " + problem
 	case state == sync.Unhealthy:
 		return corev1.EventTypeWarning, Unhealthy, problem
 	case state == sync.Suspended:
@@ -39,7 +39,7 @@ func headline(report sync.Report) string {
 }
 
 // objectReasons are the reasons of events about single objects, by what became of
-// them. What is parked is not there to be told of.
+// them. What is pending is not there yet.
 func objectReasons() map[apply.Action]string {
 	return map[apply.Action]string{apply.Blocked: Blocked, apply.Failed: ApplyFailed, apply.Refused: Refused}
 }

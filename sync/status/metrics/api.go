@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// noAnswer is the code of a request that nobody answered.
+// noAnswer is the code of a request that no one answered.
 const noAnswer = "error"
 
 // APIRequests counts the requests that go through a transport to the API server. It
@@ -49,7 +49,7 @@ func codeOf(status int) string {
 }
 
 // verbOf returns the verb of a request as the API server's audit log has it. A server-side
-// dry run is told apart, since it changes nothing.
+// dry run has a label of its own, since it changes nothing.
 func verbOf(request *http.Request) string {
 	query := request.URL.Query()
 	verb := strings.ToLower(request.Method)
@@ -76,7 +76,7 @@ func verbOf(request *http.Request) string {
 	return verb
 }
 
-// isCollection tells whether a path names all objects of a resource, in a namespace or
+// isCollection reports whether a path names all objects of a resource, in a namespace or
 // in all: what follows the version, without the namespace, is one word.
 func isCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")

@@ -1,8 +1,8 @@
-// Package metrics tells Prometheus what kubesync does.
+// Package metrics counts for Prometheus what kubesync does.
 //
 // # Flow
 //
-// [Metrics] counts: it hears of every sync as a sync.Observer, of every request to the
+// [Metrics] counts: it observes every sync as a sync.Observer, every request to the
 // API server as what wraps the transport, and of the traffic with git servers as each
 // repo's meter. [State] counts nothing: at each scrape it words the status board's
 // snapshot as gauges, so metrics, page and API agree, and what the board forgets has
@@ -15,8 +15,8 @@
 // many as there are repos, or kinds in use. No metric has the name of an object, a
 // namespace, a URL or a text of anybody's as a label, so neither cost nor secrets can
 // come in that way. Of a revision only the newest of a repo is there. The series of a
-// repo that has left the list go, and a process that stands by has none about repos
-// but counters, which nothing moves: the process that writes tells of them.
+// repo that has left the list go, and a process on standby has none about repos
+// but counters, which nothing moves: the leader has them.
 //
 // # Safety
 //

@@ -13,7 +13,7 @@ type Git struct {
 }
 
 // Request counts a request: by the http status of its answer, 0 for an answer that has
-// none, as over ssh; an error tells that there was none.
+// none, as over ssh; an error says that there was none.
 func (g Git) Request(status int, err error) {
 	code := "ok"
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // mostScrapes is how many are answered at a time; more than one Prometheus may look,
-// but nobody shall keep a process busy with it.
+// but no one shall keep a process busy with it.
 const mostScrapes = 4
 
 // Handler answers GET /metrics with what is registered, in the text format or, where
@@ -29,7 +29,7 @@ type complaints struct{ log zerolog.Logger }
 
 // Println implements promhttp.Logger.
 func (c complaints) Println(v ...any) {
-	c.log.Error().Interface("problem", v).Msg("not all metrics could be gathered")
+	c.log.Error().Interface("problem", v).Msg("cannot gather all metrics")
 }
 
 // Registry returns a registry that has the metrics of the Go runtime and the process.

@@ -17,7 +17,7 @@ type Metrics struct {
 	stages       *prometheus.HistogramVec
 	outcomes     *prometheus.CounterVec // repo, action
 	drift        *prometheus.CounterVec // repo, kind, result
-	fights       *prometheus.CounterVec // repo, kind
+	conflicts    *prometheus.CounterVec // repo, kind
 	pruneHolds   *prometheus.CounterVec // repo
 	apiRequests  *prometheus.CounterVec // verb, code
 	apiDurations *prometheus.HistogramVec
@@ -39,8 +39,8 @@ func New(registry prometheus.Registerer, version string) *Metrics {
 		outcomes: counter("sync_objects_total",
 			"What syncs did about objects; one object counts once a sync.", "repo", "action"),
 		drift: counter("drift_total",
-			"Objects that somebody else changed, by what was done about it.", "repo", "kind", "result"),
-		fights: counter("fight_corrections_total",
+			"Objects that another writer changed, by what was done about it.", "repo", "kind", "result"),
+		conflicts: counter("conflict_corrections_total",
 			"Corrections of objects that drift again and again, which back off.", "repo", "kind"),
 		pruneHolds: counter("prunes_held_total",
 			"Revisions whose prune was refused until a person approves it.", "repo"),
@@ -62,7 +62,7 @@ func New(registry prometheus.Registerer, version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	registry.MustRegister(m.syncs, m.stages, m.outcomes, m.drift, m.fights, m.pruneHolds,
+	registry.MustRegister(m.syncs, m.stages, m.outcomes, m.drift, m.conflicts, m.pruneHolds,
 		m.apiRequests, m.apiDurations, m.gitRequests, m.gitReceived, m.gitSent, build)
 	return m
 }
@@ -117,7 +117,7 @@ func (m *Metrics) Observe(report sync.Report) {
 	}
 }
 
-// firstHeld tells whether it is news that a revision's prune is held.
+// firstHeld reports whether it is news that a revision's prune is held.
 func (m *Metrics) firstHeld(repo, revision string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +128,7 @@ func (m *Metrics) firstHeld(repo, revision string) bool {
 	return true
 }
 
-// Drift counts an object that somebody else changed.
+// Drift counts an object that another writer changed.
 func (m *Metrics) Drift(drift apply.Drift) {
 	kind, result := drift.ID.GroupKind().String(), driftLeft
 	switch {
@@ -138,15 +138,15 @@ func (m *Metrics) Drift(drift apply.Drift) {
 		result = driftCorrected
 	}
 	m.drift.WithLabelValues(drift.Repo, kind, result).Inc()
-	if drift.Fight {
-		m.fights.WithLabelValues(drift.Repo, kind).Inc()
+	if drift.Conflict {
+		m.conflicts.WithLabelValues(drift.Repo, kind).Inc()
 	}
 }
 
-// Abandon drops the series of a repo.
-func (m *Metrics) Abandon(repo string) {
+// Unlist drops the series of a repo.
+func (m *Metrics) Unlist(repo string) {
 	of := prometheus.Labels{"repo": repo}
-	for _, vec := range []*prometheus.CounterVec{m.syncs, m.outcomes, m.drift, m.fights, m.pruneHolds, m.gitRequests, m.gitReceived, m.gitSent} {
+	for _, vec := range []*prometheus.CounterVec{m.syncs, m.outcomes, m.drift, m.conflicts, m.pruneHolds, m.gitRequests, m.gitReceived, m.gitSent} {
 		vec.DeletePartialMatch(of)
 	}
 	m.mu.Lock()

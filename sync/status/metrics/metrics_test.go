@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -27,7 +29,7 @@ import (
 // The program's metrics are a repo's meter.
 var _ repo.Meter = metrics.Git{}
 
-// lab is a board and metrics that hear of the same.
+// lab is a board and metrics that observe the same.
 type lab struct {
 	registry *prometheus.Registry
 	metrics  *metrics.Metrics
@@ -45,12 +47,12 @@ func (b blind) Blind() []apply.Blind {
 	return []apply.Blind{{What: "configmaps", Since: b.since, Err: errors.New("gone")}}
 }
 
-func (blind) Abandoned() []apply.Abandoned { return []apply.Abandoned{{Repo: "left"}} }
+func (blind) Unlisted() []apply.Unlisted { return []apply.Unlisted{{Repo: "left"}} }
 
 // health is that of all objects.
-type health map[apply.ID]apply.Health
+type health map[manifest.ID]observed.Health
 
-func (h health) Health(string) map[apply.ID]apply.Health { return h }
+func (h health) Health(string) map[manifest.ID]observed.Health { return h }
 
 func newLab(options status.Options) lab {
 	l := lab{registry: prometheus.NewRegistry(), board: status.NewBoard(options)}
@@ -78,19 +80,19 @@ func (l lab) gather(t *testing.T) string {
 	return string(text)
 }
 
-// story tells the lab of all that can happen.
+// story has all happen that can.
 func (l lab) story(start time.Time) {
-	id := func(kind, name string) apply.ID { return apply.ID{Kind: kind, Namespace: "shop", Name: name} }
-	l.board.List([]status.Listed{{Name: "site", Tier: apply.System}, {Name: "waits", Tier: apply.Application}}, nil)
+	id := func(kind, name string) manifest.ID { return manifest.ID{Kind: kind, Namespace: "shop", Name: name} }
+	l.board.List([]status.Listed{{Name: "site", Tier: manifest.System}, {Name: "waits", Tier: manifest.Application}}, nil)
 	revision := repo.Revision{ID: "0123456789012345678901234567890123456789", Ref: "refs/heads/main", Subject: "Subject"}
 	l.Begin(sync.Progress{Repo: "site", Stage: sync.Resolving, Began: start})
 	report := sync.Report{
-		Repo: "site", Tier: apply.System, Revision: revision, Started: start, Finished: start.Add(time.Second), Next: start.Add(time.Minute),
+		Repo: "site", Tier: manifest.System, Revision: revision, Started: start, Finished: start.Add(time.Second), Next: start.Add(time.Minute),
 		Stages: []sync.StageTime{{Stage: sync.Resolving, Duration: 3 * time.Millisecond}, {Stage: sync.Applying, Duration: 700 * time.Millisecond}},
 		Result: apply.Result{
 			Outcomes: []apply.Outcome{
-				{ID: id("ConfigMap", "a"), Origin: apply.Origin{File: "a.yaml", Line: 1}, Action: apply.Created},
-				{ID: id("Secret", "b"), Origin: apply.Origin{File: "b.yaml", Line: 1}, Action: apply.Unchanged},
+				{ID: id("ConfigMap", "a"), Origin: manifest.Origin{File: "a.yaml", Line: 1}, Action: apply.Created},
+				{ID: id("Secret", "b"), Origin: manifest.Origin{File: "b.yaml", Line: 1}, Action: apply.Unchanged},
 				{ID: id("ConfigMap", "c"), Action: apply.Pruned},
 				{ID: id("ConfigMap", "d"), Action: apply.Blocked, Reason: "waits for approval"},
 			},
@@ -100,11 +102,11 @@ func (l lab) story(start time.Time) {
 	l.Observe(report)
 	report.Started, report.Finished = start.Add(time.Minute), start.Add(61*time.Second)
 	l.Observe(report)
-	l.Observe(sync.Report{Repo: "waits", Tier: apply.Application, FailedStage: sync.Resolving, Err: errors.New("no such host"), Failures: 3, Started: start, Finished: start.Add(time.Second)})
+	l.Observe(sync.Report{Repo: "waits", Tier: manifest.Application, FailedStage: sync.Resolving, Err: errors.New("no such host"), Failures: 3, Started: start, Finished: start.Add(time.Second)})
 	l.Drift(apply.Drift{Repo: "site", ID: id("ConfigMap", "a"), What: "changed", Corrected: true})
-	l.Drift(apply.Drift{Repo: "site", ID: id("ConfigMap", "a"), What: "changed", Corrected: true, Fight: true})
+	l.Drift(apply.Drift{Repo: "site", ID: id("ConfigMap", "a"), What: "changed", Corrected: true, Conflict: true})
 	l.Drift(apply.Drift{Repo: "site", ID: id("Secret", "b"), What: "deleted", Err: errors.New("forbidden")})
-	l.Drift(apply.Drift{Repo: "site", ID: apply.ID{Group: "apps", Kind: "Deployment", Name: "d"}, What: "changed"})
+	l.Drift(apply.Drift{Repo: "site", ID: manifest.ID{Group: "apps", Kind: "Deployment", Name: "d"}, What: "changed"})
 	git := l.metrics.Git("site")
 	git.Request(http.StatusOK, nil)
 	git.Request(0, nil)
@@ -113,7 +115,7 @@ func (l lab) story(start time.Time) {
 	git.Sent(100)
 }
 
-// What is told, with the values that differ from run to run made equal, and what the
+// What is exposed, with the values that differ from run to run made equal, and what the
 // conventions have against it.
 func TestExposition(t *testing.T) {
 	t.Parallel()
@@ -121,8 +123,8 @@ func TestExposition(t *testing.T) {
 	l := newLab(status.Options{
 		Cluster: blind{since: time.Now().Add(-time.Hour)},
 		Health: health{
-			{Kind: "ConfigMap", Namespace: "shop", Name: "a"}: {State: apply.Current},
-			{Kind: "Secret", Namespace: "shop", Name: "b"}:    {State: apply.InProgress},
+			{Kind: "ConfigMap", Namespace: "shop", Name: "a"}: {State: observed.Current},
+			{Kind: "Secret", Namespace: "shop", Name: "b"}:    {State: observed.InProgress},
 		},
 	})
 	l.story(start)
@@ -170,21 +172,21 @@ func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // A repo that left the list leaves no series.
-func TestAbandon(t *testing.T) {
+func TestUnlist(t *testing.T) {
 	t.Parallel()
 	l := newLab(status.Options{})
 	l.story(time.Now())
 	if text := l.gather(t); !strings.Contains(text, `repo="site"`) {
-		t.Fatalf("nothing is told of the repo:\n%s", text)
+		t.Fatalf("there is nothing of the repo:\n%s", text)
 	}
 	l.board.List([]status.Listed{{Name: "waits"}}, nil)
-	l.Abandon("site")
+	l.Unlist("site")
 	if text := l.gather(t); strings.Contains(text, `repo="site"`) || !strings.Contains(text, `repo="waits"`) {
 		t.Errorf("after the repo has left:\n%s", text)
 	}
 }
 
-// A standby tells that it is one, and of no repo's state.
+// A standby exposes that it is one, and no repo's state.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	l := newLab(status.Options{})
@@ -192,7 +194,7 @@ func TestStandby(t *testing.T) {
 	l.board.Lead(false)
 	text := l.gather(t)
 	if !strings.Contains(text, "kubesync_leading 0") || strings.Contains(text, "kubesync_repo_info") || strings.Contains(text, "kubesync_last_success") {
-		t.Errorf("a standby tells:\n%s", text)
+		t.Errorf("a standby exposes:\n%s", text)
 	}
 }
 
@@ -244,7 +246,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// The runtime's and the process's metrics are told too.
+// The runtime's and the process's metrics are exposed too.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	families, err := metrics.Registry().Gather()

@@ -5,11 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
-// Board tells how everything is.
+// Board is where the state comes from.
 type Board interface {
 	Overview() status.Overview
 }
@@ -18,7 +19,7 @@ type Board interface {
 type State struct {
 	board Board
 
-	leading, listError, staleness, abandoned *prometheus.Desc
+	leading, listError, staleness, unlisted *prometheus.Desc
 
 	repo, revision, applied           *prometheus.Desc
 	lastSync, lastSuccess, lastChange *prometheus.Desc
@@ -34,7 +35,7 @@ func NewState(board Board) *State {
 		leading:   gauge("leading", "Whether this process holds the Lease and writes; a standby has no metrics of repos."),
 		listError: gauge("list_failing", "Whether the list of repos cannot be read, so that the last one stays in force."),
 		staleness: gauge("watch_staleness_seconds", "For how long not all that matters in the cluster is being watched; 0 if all is."),
-		abandoned: gauge("abandoned_sets", "Sets of objects whose repo is listed no more."),
+		unlisted:  gauge("unlisted_sets", "Sets of objects whose repo is listed no more."),
 
 		repo:        gauge("repo_info", "A listed repo; always 1.", "repo", "tier"),
 		revision:    gauge("revision_info", "The revision that git has, as last seen; always 1.", "repo", "revision", "ref"),
@@ -60,7 +61,7 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements [prometheus.Collector].
 func (s *State) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		s.leading, s.listError, s.staleness, s.abandoned, s.repo, s.revision, s.applied, s.lastSync, s.lastSuccess, s.lastChange,
+		s.leading, s.listError, s.staleness, s.unlisted, s.repo, s.revision, s.applied, s.lastSync, s.lastSuccess, s.lastChange,
 		s.nextSync, s.failures, s.healthy, s.inProgress, s.suspended, s.pruneHeld, s.objects, s.health,
 	} {
 		to <- desc
@@ -81,7 +82,7 @@ func (s *State) Collect(to chan<- prometheus.Metric) {
 		stale = max(0, now.Sub(view.Stale.Since))
 	}
 	out.set(s.staleness, stale.Seconds())
-	out.set(s.abandoned, float64(len(view.Abandoned)))
+	out.set(s.unlisted, float64(len(view.Unlisted)))
 	for i := range view.Repos {
 		s.collect(out, &view.Repos[i])
 	}
@@ -105,9 +106,9 @@ func (s *State) collect(out gauges, r *status.Repo) {
 		out.set(s.objects, float64(r.Objects[state]), r.Name, string(state))
 	}
 	if r.Health == nil {
-		return // nobody knows it
+		return // no one knows it
 	}
-	for _, state := range apply.HealthStates() {
+	for _, state := range observed.HealthStates() {
 		out.set(s.health, float64(r.Health[state]), r.Name, string(state))
 	}
 }
@@ -135,8 +136,8 @@ func (g gauges) time(desc *prometheus.Desc, at time.Time, labels ...string) {
 	}
 }
 
-func (g gauges) revision(desc *prometheus.Desc, repo string, revision *status.Revision) {
+func (g gauges) revision(desc *prometheus.Desc, name string, revision *repo.Revision) {
 	if revision != nil {
-		g.set(desc, 1, repo, revision.Short, revision.Ref)
+		g.set(desc, 1, name, revision.Short(), revision.Ref)
 	}
 }

@@ -1,20 +1,20 @@
-// Package notify tells others when something about a repo changes that a person wants to
+// Package notify sends a notification when something about a repo changes that a person wants to
 // know: never what merely goes on.
 //
 // # Flow
 //
 //	sync.Report, apply.Drift -> transitions -> Event -> a queue per address -> POST
 //
-// A repo is told of
+// Notifications are
 //
 //	io.kubesync.repo.failing    when two syncs in a row were not in sync: what the next
 //	                            try mends, 5 s later, is no news
 //	io.kubesync.repo.recovered  when it is in sync again after that
 //	io.kubesync.repo.synced     when a revision other than the last one is in the cluster
 //	io.kubesync.prune.held      when a revision waits for approval to prune
-//	io.kubesync.object.fight    when somebody writes an object again and again, once an hour
+//	io.kubesync.object.conflict    when a user writes an object again and again, once an hour
 //
-// A process that has just started knows nothing of before: it tells of a revision only
+// A process that has just started knows nothing of before: it notifies of a revision only
 // if its first sync changed something, and of a failure that lasts once more.
 //
 // # What is sent

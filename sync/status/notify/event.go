@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind says what is told: the type of a CloudEvent.
+// Kind says what happened: the type of a CloudEvent.
 type Kind string
 
 // The kinds.
@@ -17,7 +17,7 @@ const (
 	Recovered Kind = "io.kubesync.repo.recovered"
 	Synced    Kind = "io.kubesync.repo.synced"
 	PruneHeld Kind = "io.kubesync.prune.held"
-	Fight     Kind = "io.kubesync.object.fight"
+	Conflict  Kind = "io.kubesync.object.conflict"
 )
 
 // Event is a CloudEvent 1.0.
@@ -32,7 +32,7 @@ type Event struct {
 	Data        Data      `json:"data"`
 }
 
-// Data is what an event tells. What does not apply is left out.
+// Data is what an event is about. What does not apply is left out.
 type Data struct {
 	Repo     string         `json:"repo"`
 	URL      string         `json:"url,omitempty"` // without credentials
@@ -44,7 +44,7 @@ type Data struct {
 	Message  string         `json:"message"`            // what happened, for a person
 	Failures int            `json:"failures,omitempty"` // in a row
 	Objects  map[string]int `json:"objects,omitempty"`  // how many were created, pruned, failed …
-	Object   string         `json:"object,omitempty"`   // that is fought over
+	Object   string         `json:"object,omitempty"`   // that is in conflict
 	Approve  string         `json:"approve,omitempty"`  // the command that lets the prune go on
 }
 
@@ -83,7 +83,7 @@ func encode(value any) ([]byte, error) {
 func (e Event) text() string {
 	heading := map[Kind]string{
 		Failing: ":red_circle: *%s* fails", Recovered: ":large_green_circle: *%s* has recovered", Synced: ":large_blue_circle: *%s* is synced",
-		PruneHeld: ":large_yellow_circle: *%s* waits for approval to prune", Fight: ":large_orange_circle: *%s*: somebody fights over an object",
+		PruneHeld: ":large_yellow_circle: *%s* waits for approval to prune", Conflict: ":large_orange_circle: *%s*: another writer keeps overwriting an object",
 	}[e.Type]
 	lines := []string{fmt.Sprintf(heading, escape(e.Subject))}
 	if e.Data.Revision != "" {

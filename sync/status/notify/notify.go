@@ -9,48 +9,50 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/sync"
-	"github.com/kubesync/kubesync/sync/config"
 )
 
-// Options say who is told, and how.
+// Options say where notifications go.
 type Options struct {
-	Addresses []config.NotifyURL
+	Addresses []Address
 	Source    string // of the events: "/kubesync/NAMESPACE/LEASE"
 	UserAgent string
 	Redact    func(string) string // masks the secrets in a text
 	Log       zerolog.Logger
+
+	sleep func(context.Context, time.Duration) bool // between two tries; nil for real time
 }
 
-// Notifier finds out what is news. It is a sync.Observer whose methods never wait.
+// Notifier notifies of what is news. It is a sync.Observer whose methods never wait.
 type Notifier struct {
-	options Options
-	senders []*sender
+	options   Options
+	endpoints []*endpoint
 
 	mu    stdsync.Mutex // guards what follows
 	repos map[string]*known
 }
 
-// known is what was told of a repo.
+// known is what a repo was notified of.
 type known struct {
-	failing bool
-	synced  string                 // revision; empty before the first sync
-	held    string                 // what waits for approval
-	fights  map[apply.ID]time.Time // last told
+	failing   bool
+	synced    string                    // revision; empty before the first sync
+	held      string                    // what waits for approval
+	conflicts map[manifest.ID]time.Time // last notified
 }
 
 const (
-	// failuresToTell is how many failures in a row are news.
-	failuresToTell = 2
-	// fightAgain is when a fight that goes on is told again.
-	fightAgain = time.Hour
+	// failuresToNotify is how many failures in a row are news.
+	failuresToNotify = 2
+	// conflictAgain is when a conflict that goes on is notified again.
+	conflictAgain = time.Hour
 )
 
-// New returns a notifier; what it has to tell is sent while Run runs.
+// New returns a notifier; notifications are sent while Run runs.
 func New(options Options) *Notifier {
 	n := &Notifier{options: options, repos: map[string]*known{}}
 	for _, address := range options.Addresses {
-		n.senders = append(n.senders, newSender(address, options))
+		n.endpoints = append(n.endpoints, newEndpoint(address, options))
 	}
 	return n
 }
@@ -58,8 +60,8 @@ func New(options Options) *Notifier {
 // Run sends until ctx ends. What is then still to be sent is lost.
 func (n *Notifier) Run(ctx context.Context) {
 	var all stdsync.WaitGroup
-	for _, s := range n.senders {
-		all.Go(func() { s.run(ctx) })
+	for _, r := range n.endpoints {
+		all.Go(func() { r.Run(ctx) })
 	}
 	all.Wait()
 }
@@ -67,7 +69,7 @@ func (n *Notifier) Run(ctx context.Context) {
 // Begin implements sync.Observer.
 func (n *Notifier) Begin(sync.Progress) {}
 
-// Observe tells what a sync has changed.
+// Observe notifies of what a sync has changed.
 func (n *Notifier) Observe(report sync.Report) {
 	state := report.State()
 	if state == sync.Interrupted || state == sync.Suspended {
@@ -78,9 +80,9 @@ func (n *Notifier) Observe(report sync.Report) {
 	about := n.about(report.Repo)
 	if report.InSync() {
 		n.inSync(about, report)
-	} else if !about.failing && report.Failures >= failuresToTell {
+	} else if !about.failing && report.Failures >= failuresToNotify {
 		about.failing = true
-		n.tell(Failing, report, report.Problem().Error())
+		n.notify(Failing, report, report.Problem().Error())
 	}
 	if report.Err != nil {
 		return // nothing is known of the prune
@@ -88,20 +90,20 @@ func (n *Notifier) Observe(report sync.Report) {
 	if held := report.Result.Approve; held != about.held {
 		about.held = held
 		if held != "" {
-			n.tell(PruneHeld, report, heldReason(report.Result))
+			n.notify(PruneHeld, report, heldReason(report.Result))
 		}
 	}
 }
 
-// inSync tells of a recovery and of a new revision.
+// inSync notifies of a recovery and of a new revision.
 func (n *Notifier) inSync(about *known, report sync.Report) {
 	summary := report.Result.Summary()
 	if about.failing {
 		about.failing = false
-		n.tell(Recovered, report, summary)
+		n.notify(Recovered, report, summary)
 	}
 	if report.Revision.ID != about.synced && (about.synced != "" || report.Changed()) {
-		n.tell(Synced, report, summary)
+		n.notify(Synced, report, summary)
 	}
 	about.synced = report.Revision.ID
 }
@@ -119,43 +121,43 @@ func heldReason(result apply.Result) string {
 	return "objects that left git wait for approval to be deleted"
 }
 
-// Drift tells of a fight.
+// Drift notifies of a conflict.
 func (n *Notifier) Drift(drift apply.Drift) {
-	if !drift.Fight {
+	if !drift.Conflict {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	about, now := n.about(drift.Repo), time.Now()
-	if now.Sub(about.fights[drift.ID]) < fightAgain {
+	if now.Sub(about.conflicts[drift.ID]) < conflictAgain {
 		return
 	}
-	for id, told := range about.fights {
-		if now.Sub(told) >= fightAgain {
-			delete(about.fights, id)
+	for id, notified := range about.conflicts {
+		if now.Sub(notified) >= conflictAgain {
+			delete(about.conflicts, id)
 		}
 	}
-	about.fights[drift.ID] = now
-	n.send(Fight, now, Data{Repo: drift.Repo, Object: drift.ID.String(), Message: drift.String()})
+	about.conflicts[drift.ID] = now
+	n.send(Conflict, now, Data{Repo: drift.Repo, Object: drift.ID.String(), Message: drift.String()})
 }
 
-// Abandon forgets a repo.
-func (n *Notifier) Abandon(repo string) {
+// Unlist forgets a repo.
+func (n *Notifier) Unlist(repo string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.repos, repo)
 }
 
-// about returns what was told of a repo; the caller has locked.
+// about returns what a repo was notified of; the caller has locked.
 func (n *Notifier) about(repo string) *known {
 	if n.repos[repo] == nil {
-		n.repos[repo] = &known{fights: map[apply.ID]time.Time{}}
+		n.repos[repo] = &known{conflicts: map[manifest.ID]time.Time{}}
 	}
 	return n.repos[repo]
 }
 
-// tell sends an event about a sync.
-func (n *Notifier) tell(kind Kind, report sync.Report, message string) {
+// notify sends an event about a sync.
+func (n *Notifier) notify(kind Kind, report sync.Report, message string) {
 	data := Data{
 		Repo: report.Repo, URL: report.URL, Tier: report.Tier.String(),
 		Revision: report.Revision.ID, Ref: report.Revision.Ref, Subject: report.Revision.Subject, Author: report.Revision.Author,
@@ -179,7 +181,9 @@ func (n *Notifier) send(kind Kind, at time.Time, data Data) {
 		SpecVersion: "1.0", ID: rand.Text(), Source: n.options.Source, Type: kind, Subject: data.Repo,
 		Time: at.UTC(), ContentType: "application/json", Data: data,
 	}
-	for _, s := range n.senders {
-		s.queue(event)
+	for _, r := range n.endpoints {
+		if !r.Queue(event) {
+			r.log.Error().Str("event", string(kind)).Str("repo", data.Repo).Msg("notification dropped: the queue is full")
+		}
 	}
 }

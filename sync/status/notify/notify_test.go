@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	stdsync "sync"
 	"testing"
@@ -17,10 +16,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
-	"github.com/kubesync/kubesync/sync/config"
-	"github.com/kubesync/kubesync/test/lines"
+	"github.com/kubesync/kubesync/test/lab/lines"
 )
 
 // receiver is a server that takes notifications.
@@ -68,31 +67,24 @@ func (r *receiver) got() []request {
 }
 
 // address makes an address as a user gives it.
-func address(t *testing.T, text string) config.NotifyURL {
+func address(t *testing.T, text string) Address {
 	t.Helper()
-	t.Setenv("REPO", "https://git.example.com/site")
-	t.Setenv("DRYRUN", "1")
-	t.Setenv("NOTIFY_URL", text)
-	t.Setenv("KUBECONFIG", os.DevNull)
-	settings, err := config.Load()
+	parsed, err := ParseAddress(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return settings.NotifyURLs[0]
+	return parsed
 }
 
 // notifier returns a notifier that runs until the test ends, and its log.
-func notifier(t *testing.T, waits *pauses, addresses ...config.NotifyURL) (*Notifier, *lines.Log) {
+func notifier(t *testing.T, waits *pauses, addresses ...Address) (*Notifier, *lines.Log) {
 	t.Helper()
 	log := &lines.Log{}
 	n := New(Options{
 		Addresses: addresses, Source: "/kubesync/kube-system/kubesync-site", UserAgent: "kubesync/test",
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter22", "***") },
-		Log:    zerolog.New(log),
+		Log:    zerolog.New(log), sleep: waits.wait,
 	})
-	for _, s := range n.senders {
-		s.wait = waits.wait
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -140,7 +132,7 @@ func report(revision string, failures int, err error, outcomes ...apply.Outcome)
 	}
 }
 
-// kinds tells in short what was received.
+// kinds returns in short what was received.
 func kinds(t *testing.T, r *receiver) string {
 	t.Helper()
 	var all []string
@@ -156,8 +148,8 @@ func kinds(t *testing.T, r *receiver) string {
 }
 
 func TestTransitions(t *testing.T) {
-	created := apply.Outcome{ID: apply.ID{Kind: "ConfigMap", Name: "a"}, Action: apply.Created}
-	same := apply.Outcome{ID: apply.ID{Kind: "ConfigMap", Name: "a"}, Action: apply.Unchanged}
+	created := apply.Outcome{ID: manifest.ID{Kind: "ConfigMap", Name: "a"}, Action: apply.Created}
+	same := apply.Outcome{ID: manifest.ID{Kind: "ConfigMap", Name: "a"}, Action: apply.Unchanged}
 	failed := errors.New("no route to host")
 	held := func(revision, approve string) sync.Report {
 		r := report(revision, 0, nil, same)
@@ -173,7 +165,7 @@ func TestTransitions(t *testing.T) {
 		"a first sync that changes something": {[]sync.Report{report("a1", 0, nil, created)}, "synced a1"},
 		"one that changes nothing":            {[]sync.Report{report("a1", 0, nil, same), report("a1", 0, nil, same)}, ""},
 		"a new revision":                      {[]sync.Report{report("a1", 0, nil, same), report("b2", 0, nil, same), report("b2", 0, nil, same)}, "synced b2"},
-		"drift put back at an interval":       {[]sync.Report{report("a1", 0, nil, same), report("a1", 0, nil, created)}, ""},
+		"drift corrected at an interval":      {[]sync.Report{report("a1", 0, nil, same), report("a1", 0, nil, created)}, ""},
 		"a hiccup":                            {[]sync.Report{report("a1", 0, nil, same), report("", 1, failed), report("a1", 0, nil, same)}, ""},
 		"a failure": {[]sync.Report{report("a1", 0, nil, same), report("", 1, failed), report("", 2, failed), report("", 3, failed),
 			report("a1", 0, nil, same), report("a1", 0, nil, same)}, "failing , recovered a1"},
@@ -198,26 +190,26 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-func TestFightsAreToldOnce(t *testing.T) {
+func TestConflictsAreReportedOnce(t *testing.T) {
 	r := receive(t)
 	var waits pauses
 	n, _ := notifier(t, &waits, address(t, r.URL))
-	fight := apply.Drift{Repo: "site", ID: apply.ID{Kind: "Deployment", Namespace: "web", Name: "site"}, What: "changed", Fields: []string{".spec.replicas"}, Managers: []string{"scaler"}, Fight: true}
-	calm := fight
-	calm.Fight = false
-	for _, drift := range []apply.Drift{calm, fight, fight, calm, fight} {
+	conflict := apply.Drift{Repo: "site", ID: manifest.ID{Kind: "Deployment", Namespace: "web", Name: "site"}, What: "changed", Fields: []string{".spec.replicas"}, Managers: []string{"scaler"}, Conflict: true}
+	calm := conflict
+	calm.Conflict = false
+	for _, drift := range []apply.Drift{calm, conflict, conflict, calm, conflict} {
 		n.Drift(drift)
 	}
-	n.about("site").fights[fight.ID] = time.Now().Add(-fightAgain)
-	n.Drift(fight)
-	n.Abandon("site")
-	n.Drift(fight)
+	n.about("site").conflicts[conflict.ID] = time.Now().Add(-conflictAgain)
+	n.Drift(conflict)
+	n.Unlist("site")
+	n.Drift(conflict)
 	eventually(t, "three are sent", func() bool { return len(r.got()) == 3 })
 	var event Event
 	if err := json.Unmarshal(r.got()[0].body, &event); err != nil {
 		t.Fatal(err)
 	}
-	if event.Type != Fight || event.Data.Object != fight.ID.String() || event.Data.Message != "changed: .spec.replicas by scaler" {
+	if event.Type != Conflict || event.Data.Object != conflict.ID.String() || event.Data.Message != "changed: .spec.replicas by scaler" {
 		t.Errorf("got %+v", event)
 	}
 }
@@ -286,29 +278,29 @@ func TestTriesAgain(t *testing.T) {
 			t.Errorf("wait %d is %s, want %s", i, waits.all[i], want)
 		}
 	}
-	if told := strings.Count(log.String(), "trying again"); told != 1 {
-		t.Errorf("told %d times:\n%s", told, log)
+	if logged := strings.Count(log.String(), "retrying"); logged != 1 {
+		t.Errorf("logged %d times:\n%s", logged, log)
 	}
 
 	n, log = notifier(t, &others, address(t, gone.URL+"/hunter22"), address(t, moved.URL), address(t, down.URL+"/hunter22"))
 	gone.status <- http.StatusNotFound
 	moved.status <- http.StatusFound
 	n.Observe(report("a1", 2, errors.New("broken")))
-	eventually(t, "all are lost", func() bool { return strings.Count(log.String(), "a notification is lost") == 3 })
+	eventually(t, "all are lost", func() bool { return strings.Count(log.String(), "notification dropped") == 3 })
 	for _, want := range []string{"404 Not Found", "redirects are not followed", "connection refused (tried 8 times)", `"notify":"` + gone.URL + `"`} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("%q is not told:\n%s", want, log)
+			t.Errorf("%q is not logged:\n%s", want, log)
 		}
 	}
 	if strings.Contains(log.String(), "hunter22") {
-		t.Errorf("an address is told:\n%s", log)
+		t.Errorf("an address is logged:\n%s", log)
 	}
 	if len(gone.got()) != 1 || len(moved.got()) != 1 {
 		t.Error("what is final is tried again")
 	}
 }
 
-// A server that never answers keeps nobody waiting.
+// A server that never answers keeps no one waiting.
 func TestNothingWaits(t *testing.T) {
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -319,7 +311,7 @@ func TestNothingWaits(t *testing.T) {
 	for i := range 2 * longestQueue {
 		n.Observe(report(string(rune('a'+i)), 0, nil, apply.Outcome{Action: apply.Created}))
 	}
-	if lost := strings.Count(log.String(), "too many wait"); lost < longestQueue-1 {
+	if lost := strings.Count(log.String(), "the queue is full"); lost < longestQueue-1 {
 		t.Errorf("%d are lost", lost)
 	}
 }

@@ -22,14 +22,14 @@ type Ready struct {
 	stopping bool
 }
 
-// NewReady returns a probe that is not ready. standby tells whether another process
+// NewReady returns a probe that is not ready. standby reports whether another process
 // holds the Lease.
 func NewReady(standby func() bool) *Ready {
 	return &Ready{standby: standby, waiting: map[string]bool{}}
 }
 
-// Listed tells of the list of repos, whenever it was read. Only the first matters:
-// a repo that comes later makes nobody unready.
+// Listed takes the list of repos, whenever it was read. Only the first matters:
+// a repo that comes later makes no one unready.
 func (p *Ready) Listed(repos []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *Ready) Observe(report repos.Report) {
 // Drift implements sync.Observer.
 func (p *Ready) Drift(apply.Drift) {}
 
-// Abandon notes that a repo need not be tried any more.
-func (p *Ready) Abandon(repo string) { p.tried(repo) }
+// Unlist notes that a repo need not be tried any more.
+func (p *Ready) Unlist(repo string) { p.tried(repo) }
 
 func (p *Ready) tried(repo string) {
 	p.mu.Lock()
@@ -64,7 +64,7 @@ func (p *Ready) tried(repo string) {
 	delete(p.waiting, repo)
 }
 
-// Stop makes the process unready: it was told to end.
+// Stop makes the process unready: it was asked to end.
 func (p *Ready) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

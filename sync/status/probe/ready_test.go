@@ -31,7 +31,7 @@ func TestReady(t *testing.T) {
 	p.Observe(sync.Report{Repo: "b", Interrupted: true, Err: context.Canceled})
 	expect(t, p, 503, "not ready: 2 of 3 repos have not been tried yet\n")
 	p.Observe(sync.Report{Repo: "b", Err: errors.New("no such host")})
-	p.Abandon("c")
+	p.Unlist("c")
 	expect(t, p, 200, "ok\n")
 	p.Listed([]string{"a", "b", "new"})
 	expect(t, p, 200, "ok\n")

@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/kubesync/kubesync/sync/config"
 )
 
 // certificate is a certificate that is read again when its files change. A pair that
 // cannot be used, as while only one of its files has been replaced, leaves the last
 // good one in force.
 type certificate struct {
-	files config.KeyPair
+	files KeyPair
 	log   zerolog.Logger
 
 	mu      sync.Mutex // guards what follows
@@ -24,7 +22,7 @@ type certificate struct {
 	said    string // the last problem
 }
 
-// fileStamp tells one state of a file from another. A Secret's volume replaces files by
+// fileStamp differs between two states of a file. A Secret's volume replaces files by
 // way of a symlink, so both the time and the file itself count.
 type fileStamp struct {
 	modified time.Time
@@ -35,7 +33,7 @@ func (s fileStamp) same(other fileStamp) bool {
 	return s.info != nil && other.info != nil && s.modified.Equal(other.modified) && s.info.Size() == other.info.Size() && os.SameFile(s.info, other.info)
 }
 
-func newCertificate(files config.KeyPair, log zerolog.Logger) (*certificate, error) {
+func newCertificate(files KeyPair, log zerolog.Logger) (*certificate, error) {
 	c := &certificate{files: files, log: log}
 	c.stamp = c.look()
 	var err error
@@ -71,10 +69,10 @@ func (c *certificate) reload(now [2]fileStamp) {
 	if err != nil {
 		if c.said != err.Error() {
 			c.said = err.Error()
-			c.log.Error().Err(err).Msg("the certificate of LISTEN cannot be used, the last good one stays in force")
+			c.log.Error().Err(err).Msg("cannot use the certificate of LISTEN, the last good one stays in force")
 		}
 		return
 	}
 	c.current, c.stamp, c.said = fresh, now, ""
-	c.log.Info().Str("certificate", c.files.CertFile).Msg("the certificate of LISTEN was read again")
+	c.log.Info().Str("certificate", c.files.CertFile).Msg("certificate of LISTEN reloaded")
 }

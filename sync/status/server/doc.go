@@ -1,4 +1,4 @@
-// Package server serves what kubesync tells, on the addresses that LISTEN and
+// Package server serves status, probes, metrics and webhook, on the addresses that LISTEN and
 // PROBE_LISTEN name.
 //
 // # Flow
@@ -14,8 +14,8 @@
 // # An address that cannot be had
 //
 // One that was asked for ends the start, with an error that says what to do. The
-// default is another matter: nobody asked for it, and a taken port is no reason to
-// leave a cluster unsynced. It is told, and tried again until it is free, as when the
+// default is another matter: no one asked for it, and a taken port is no reason to
+// leave a cluster unsynced. It is logged, and tried again until it is free, as when the
 // pod before this one still has the node's network.
 //
 // # Safety rules
@@ -28,9 +28,9 @@
 //   - On a loopback address without a token, page, API, metrics and profiles answer
 //     only to names of this machine: a web page that makes its own name point here
 //     (DNS rebinding) would otherwise read them with its visitor's browser. The probes
-//     tell nothing, and the webhook is signed.
+//     show nothing, and the webhook is signed.
 //   - The token is compared in constant time and never asked for by probes, metrics and
-//     the webhook. While its file cannot be read, nobody is let in.
+//     the webhook. While its file cannot be read, no one is let in.
 //   - A socket is for its owner alone (mode 0600). One that a process left behind is
 //     replaced; one that is in use, and any other file, is not.
 package server

@@ -42,7 +42,7 @@ func survive(log zerolog.Logger, next http.Handler) http.Handler {
 			if thrown == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 				panic(thrown)
 			}
-			log.Error().Interface("panic", thrown).Str("path", r.URL.Path).Msg("kubesync made a mistake while it answered a request, please report it")
+			log.Error().Interface("panic", thrown).Str("path", r.URL.Path).Msg("panic while answering a request, please report it")
 			log.Debug().Bytes("stack", debug.Stack()).Msg("where it happened")
 			http.Error(w, "kubesync made a mistake here; its log says more", http.StatusInternalServerError)
 		}()
@@ -63,7 +63,7 @@ func inTime(limit time.Duration, next http.Handler) http.Handler {
 
 // readOnly lets nothing through but what reads, and no body to speak of.
 func readOnly(next http.Handler) http.Handler {
-	const mostBody = 4 << 10 // bytes; nobody has a reason to send any
+	const mostBody = 4 << 10 // bytes; no one has a reason to send any
 	next = http.MaxBytesHandler(next, mostBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -86,7 +86,7 @@ func localNames(next http.Handler) http.Handler {
 	})
 }
 
-// isLocalName tells whether a Host header means this machine, whatever DNS says.
+// isLocalName reports whether a Host header means this machine, whatever DNS says.
 func isLocalName(hostport string) bool {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
@@ -114,7 +114,7 @@ type gate struct {
 // the password that it asks its user for.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, err := g.token()
-	g.tell(err)
+	g.logOnce(err)
 	if err != nil {
 		http.Error(w, "the token cannot be read; the log of kubesync says why", http.StatusServiceUnavailable)
 		return
@@ -128,8 +128,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// tell logs a problem once.
-func (g *gate) tell(err error) {
+// logOnce logs a problem once.
+func (g *gate) logOnce(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	text := ""
@@ -137,7 +137,7 @@ func (g *gate) tell(err error) {
 		text = err.Error()
 	}
 	if text != "" && text != g.said {
-		g.log.Error().Err(err).Msg("LISTEN_TOKEN_FILE cannot be read: nobody is let in to the status page and the API")
+		g.log.Error().Err(err).Msg("LISTEN_TOKEN_FILE cannot be read: no one is let in to the status page and the API")
 	}
 	g.said = text
 }
@@ -154,7 +154,7 @@ func credential(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// equal compares in a time that tells nothing, not even of the length.
+// equal compares in a time that depends on nothing, not even on the length.
 func equal(offered, token string) bool {
 	a, b := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1

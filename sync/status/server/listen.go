@@ -7,12 +7,10 @@ import (
 	"net"
 	"os"
 	"time"
-
-	"github.com/kubesync/kubesync/sync/config"
 )
 
 // listen opens an address. The error says what to do.
-func listen(to config.Listen) (net.Listener, error) {
+func listen(to Listen) (net.Listener, error) {
 	if to.Network == "unix" {
 		return listenSocket(to.Address)
 	}
@@ -44,7 +42,7 @@ func listenSocket(path string) (net.Listener, error) {
 // dialTimeout is plenty for a socket of this machine.
 const dialTimeout = time.Second
 
-// clear removes a socket on which nobody listens any more.
+// clear removes a socket on which no one listens any more.
 func clear(path string) error {
 	info, err := os.Lstat(path)
 	switch {

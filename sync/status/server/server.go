@@ -4,23 +4,22 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"github.com/kubesync/kubesync/sync/config"
 )
 
 // Options say what is served, where.
 type Options struct {
-	Listen      config.Listen
-	Certificate config.KeyPair // of Listen; the zero value: no TLS
+	Listen      Listen
+	Certificate KeyPair // of Listen; the zero value: no TLS
 	// Token returns what the page and the API ask for; nil: they ask for nothing.
 	Token       func() (string, error)
-	ProbeListen config.Listen
+	ProbeListen Listen
 	Routes      Routes
 	Debug       bool // Listen serves profiles
 	Log         zerolog.Logger
@@ -55,34 +54,33 @@ const mostHeader = 16 << 10
 // stopTimeout is what answers under way get to end; the process has 10 s in all.
 const stopTimeout = time.Second
 
-// Start opens the addresses and serves. The error is config.Errors, which name the
-// variable, if one that was asked for cannot be opened; an assumed one is tried again
-// and again.
+// Start opens the addresses and serves. The error names the variable of every address that
+// cannot be opened; opening an assumed address is retried in the background instead.
 func Start(options Options) (*Server, error) { return start(options, usual()) }
 
 func start(options Options, limits limits) (*Server, error) {
 	s := &Server{log: options.Log, limits: limits}
 	s.serving, s.stop = context.WithCancel(context.Background())
 	var secured *tls.Config
-	if options.Certificate != (config.KeyPair{}) {
+	if options.Certificate != (KeyPair{}) {
 		certificate, err := newCertificate(options.Certificate, options.Log)
 		if err != nil {
-			return nil, config.Errors{{Variable: "LISTEN_TLS_CERT_FILE", Text: err.Error()}}
+			return nil, fmt.Errorf("LISTEN_TLS_CERT_FILE: %w", err)
 		}
 		secured = &tls.Config{GetCertificate: certificate.get, MinVersion: tls.VersionTLS12}
 	}
-	var mistakes config.Errors
+	var failed error
 	for _, d := range []door{
 		{variable: "LISTEN", at: options.Listen, secured: secured, handler: func(at net.Addr) http.Handler { return options.forAll(at) }},
 		{variable: "PROBE_LISTEN", at: options.ProbeListen, handler: func(net.Addr) http.Handler { return options.Routes.probes(unguarded) }},
 	} {
 		if err := s.open(d); err != nil {
-			mistakes = append(mistakes, config.Mistake{Variable: d.variable, Text: err.Error()})
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", d.variable, err))
 		}
 	}
-	if mistakes != nil {
+	if failed != nil {
 		s.Stop()
-		return nil, mistakes
+		return nil, failed
 	}
 	return s, nil
 }
@@ -90,7 +88,7 @@ func start(options Options, limits limits) (*Server, error) {
 // door is an address with what is behind it.
 type door struct {
 	variable string
-	at       config.Listen
+	at       Listen
 	secured  *tls.Config // nil: plain
 	handler  func(net.Addr) http.Handler
 }
@@ -118,7 +116,7 @@ func (s *Server) open(d door) error {
 	case err == nil:
 		s.serve(d, listener)
 	case d.at.Assumed:
-		s.log.Warn().Err(err).Str("variable", d.variable).Msg("nothing is served here for now, it is tried again")
+		s.log.Warn().Err(err).Str("variable", d.variable).Msg("cannot serve, retrying")
 		s.all.Go(func() { s.openLater(d) })
 	default:
 		return err
@@ -168,7 +166,7 @@ func (s *Server) serve(d door, listener net.Listener) {
 			err = server.Serve(listener)
 		}
 		if !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error().Err(err).Str("variable", d.variable).Msg("nothing is served here any more")
+			s.log.Error().Err(err).Str("variable", d.variable).Msg("stopped serving")
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -72,8 +72,8 @@ func filterOf(query url.Values) (status.Filter, error) {
 	if filter.State != "" && !slices.Contains(status.ObjectStates(), status.ObjectState(filter.State)) {
 		return filter, fmt.Errorf("there is no state %q, only %s", filter.State, quoted(status.ObjectStates()))
 	}
-	if filter.Health != "" && !slices.Contains(apply.HealthStates(), apply.HealthState(filter.Health)) {
-		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(apply.HealthStates()))
+	if filter.Health != "" && !slices.Contains(observed.HealthStates(), observed.HealthState(filter.Health)) {
+		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(observed.HealthStates()))
 	}
 	for name := range query {
 		if !slices.Contains([]string{"text", "kind", "state", "health"}, name) {
@@ -114,7 +114,7 @@ func tagOf(body []byte) string {
 func refuse(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // a client that has gone hears nothing
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // a client that has gone gets nothing
 }
 
 func noSuchRepo(r *http.Request) string {

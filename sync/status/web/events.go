@@ -12,7 +12,7 @@ import (
 
 const (
 	// freshnessEvery is how often a reader's connection looks whether the repos have
-	// become stale, of which the board is not told.
+	// become stale, which is no event of the board.
 	freshnessEvery = time.Second
 	// aliveEvery is how often something is sent, lest a proxy take the connection for dead.
 	aliveEvery = 15 * time.Second
@@ -50,7 +50,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		case event, open := <-events:
 			if !open {
-				return // it did not keep up: it comes again, and looks at everything anew
+				return // it did not keep up: it connects again, and reads everything again
 			}
 			sent = out.send(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", event.ID, event.Type, event.Data))
 		case <-freshness.C:

@@ -22,12 +22,11 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 // server answers requests.
 type server struct {
 	board Board
-	pages pages
 }
 
 // New returns what serves the pages and the API.
 func New(board Board) http.Handler {
-	s := &server{board: board, pages: newPages()}
+	s := &server{board: board}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.overviewPage)
 	mux.HandleFunc("GET /repos/{name}", s.repoPage)
@@ -36,7 +35,7 @@ func New(board Board) http.Handler {
 	mux.HandleFunc("GET /api/v1/repos/{name}/objects", s.objects)
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	mux.HandleFunc("/api/", apiNotFound)
-	for name, asset := range s.pages.assets {
+	for name, asset := range loadAssets() {
 		mux.Handle("GET /assets/"+name, asset)
 	}
 	return guarded(mux)

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/web"
 	"github.com/kubesync/kubesync/test/golden"
@@ -44,7 +47,7 @@ func TestAPI(t *testing.T) {
 		"problems.json": "/api/v1/repos/billing",
 		"history.json":  "/api/v1/repos/shop",
 		"objects.json":  "/api/v1/repos/cluster/objects",
-		"filtered.json": "/api/v1/repos/cluster/objects?state=fight&kind=configmap&text=autoscaler",
+		"filtered.json": "/api/v1/repos/cluster/objects?state=conflict&kind=configmap&text=autoscaler",
 		"missing.json":  "/api/v1/repos/nowhere",
 		"slip.json":     "/api/v1/repos/cluster/objects?state=sinked",
 		"slip2.json":    "/api/v1/repos/cluster/objects?stat=synced",
@@ -81,7 +84,7 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 		}
 	}
 	tag := get(t, handler, "/api/v1/repos").Header().Get("ETag")
-	board.Observe(report("search", apply.Application, 0, revision(7, "Search"), outcome(apply.Created, "ConfigMap", "a", "")))
+	board.Observe(report("search", manifest.Application, 0, revision(7, "Search"), outcome(apply.Created, "ConfigMap", "a", "")))
 	if now := get(t, handler, "/api/v1/repos", "If-None-Match", tag); now.Code != http.StatusOK {
 		t.Errorf("what has changed is answered with status %d", now.Code)
 	}
@@ -187,6 +190,72 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 	}
 }
 
+// hostile is a text that would leave its place on a page that does not escape it.
+const hostile = `javascript:alert(1)"'><script src=x></script><img onerror=alert(1) style=x>`
+
+// hostileBoard answers with values all of whose texts are hostile.
+type hostileBoard struct{ web.Board }
+
+func (hostileBoard) Overview() (o status.Overview)         { return *fill(&o) }
+func (hostileBoard) Repo(string) (d status.Detail, _ bool) { return *fill(&d), true }
+func (hostileBoard) Objects(string, status.Filter) ([]status.Object, bool) {
+	return *fill(new([]status.Object)), true
+}
+
+// fill gives every field a value, and every text the hostile one.
+func fill[T any](value *T) *T {
+	fillValue(reflect.ValueOf(value).Elem())
+	return value
+}
+
+func fillValue(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillValue(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fillValue(v.Index(0))
+		fillValue(v.Index(1))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillValue(key)
+		fillValue(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fillValue(v.Field(i))
+			}
+		}
+	}
+}
+
+func TestPagesEscapeEveryText(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", "/repos/" + url.PathEscape(hostile), "/repos/x?text=" + url.QueryEscape(hostile), "/repos/x?state=" + url.QueryEscape(hostile)} {
+		page := get(t, web.New(hostileBoard{}), path).Body.String()
+		if text := textOf(t, page); strings.Contains(path, "repos/x?text") && strings.Count(text, hostile) < 20 || !strings.Contains(text, "javascript:alert(1)") {
+			t.Errorf("%s: the texts are not shown as they are:\n%s", path, text)
+		}
+		for _, element := range elements(t, page, "") {
+			for _, a := range element.Attr {
+				if a.Key == "style" || strings.HasPrefix(a.Key, "on") || (a.Key == "src" || a.Key == "href") && strings.Contains(strings.SplitN(a.Val, "/", 2)[0], ":") {
+					t.Errorf("%s: <%s> has %s=%q", path, element.Data, a.Key, a.Val)
+				}
+			}
+		}
+		if scripts := elements(t, page, "script"); len(scripts) != 1 {
+			t.Errorf("%s: %d scripts, want the page's own alone", path, len(scripts))
+		}
+	}
+}
+
 // Screen readers find their way by titles, headings, captions and labels.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
@@ -235,34 +304,34 @@ func TestPagesTellWhatIsTrue(t *testing.T) {
 	}{
 		"all repos": {"/", nil, 200, []string{
 			"2 of 4 repos need attention",
-			"cluster system", "synced in part", "pruning waits", "Take the backups out <again>", "1 failed", "3 failures in a row",
+			"cluster system", "partial", "pruning waits", "Take the backups out <again>", "1 failed", "3 failures in a row",
 			"kubernetes/dns.yaml:1: Service/shop/dns: failed", "pruning 1 object waits for approval",
 			"shop application", "synced", "1 in progress", "1 current",
-			"billing", "not synced", "transform since", "the cluster has",
-			"search", "not synced yet", "Abandoned sets", "kubesync.io/delete=old",
+			"billing", "failed", "transform since", "the cluster has",
+			"search", "waiting", "Unlisted repos", "kubesync.io/delete=old",
 		}, []string{"Stale since"}},
 		"a repo that needs attention": {"/repos/cluster", nil, 200, []string{
 			"Not everything could be applied, 3 times in a row", "1 object has left git", "CronJob/shop/backup: pruning waits for approval",
 			"kubectl annotate configmap --namespace kube-system kubesync-cluster --overwrite kubesync.io/approve-prune=",
-			"Service shop/dns", "failed", "kubernetes/dns.yaml:1", "ConfigMap shop/limits", ".data.cpu by vertical-autoscaler", "fight",
-			"waits for the CRD of kind Certificate", "parked",
+			"Service shop/dns", "failed", "kubernetes/dns.yaml:1", "ConfigMap shop/limits", ".data.cpu by vertical-autoscaler", "conflict",
+			"waits for the CRD of kind Certificate", "pending",
 		}, nil},
 		"a diff": {"/repos/shop", nil, 200, []string{
-			"Waiting for rollout to finish: 1 of 3", "configured", "Deployment/shop/front", "- replicas: 2", "+ replicas: 3",
+			"Available: 1/3", "configured", "Deployment/shop/front", "- replicas: 2", "+ replicas: 3",
 		}, []string{"Warnings"}},
 		"mistakes": {"/repos/billing", nil, 200, []string{
 			"Nothing of the revision was applied", "kubernetes/rates.yaml:4", `unknown field "dato"`, "refused", "Unprivileged repo requires privilege",
 			"The cluster has", "ConfigMap shop/rates",
 		}, nil},
-		"before the first sync": {"/repos/search", nil, 200, []string{"not synced yet", "No objects yet"}, nil},
-		"filtered":              {"/repos/cluster?state=parked", nil, 200, []string{"1 of 5 objects", "Certificate shop/wild"}, []string{"Service shop/dns"}},
+		"before the first sync": {"/repos/search", nil, 200, []string{"waiting", "No objects yet"}, nil},
+		"filtered":              {"/repos/cluster?state=pending", nil, 200, []string{"1 of 5 objects", "Certificate shop/wild"}, []string{"Service shop/dns"}},
 		"no match":              {"/repos/cluster?text=xyz", nil, 200, []string{"None of the 5 objects matches"}, nil},
 		"a slip":                {"/repos/cluster?state=x", nil, 400, []string{`there is no state "x"`}, nil},
 		"no such repo":          {"/repos/nowhere", nil, 404, []string{"No such repo"}, nil},
 		"stale": {"/", func(_ *status.Board, c *cluster) {
 			c.blind = []apply.Blind{{What: "configmaps", Since: time.Now().Add(-4 * time.Second), Err: errors.New("connection refused")}}
 		}, 200, []string{"What is shown is stale", "Stale since 4 s ago", "configmaps: connection refused"}, nil},
-		"standing by": {"/repos/shop", func(b *status.Board, _ *cluster) { b.Lead(false) }, 200, []string{"stale", "this process stands by"}, nil},
+		"on standby": {"/repos/shop", func(b *status.Board, _ *cluster) { b.Lead(false) }, 200, []string{"stale", "this process is on standby"}, nil},
 		"no list": {"/", func(b *status.Board, _ *cluster) { b.List(nil, errors.New("lists.example: 503")) }, 200,
 			[]string{"The list of repos cannot be read since", "lists.example: 503"}, nil},
 	}
@@ -304,7 +373,7 @@ func TestALongPageNamesWhatItLeavesOut(t *testing.T) {
 	for i := range 1500 {
 		many = append(many, outcome(apply.Unchanged, "ConfigMap", fmt.Sprintf("object-%04d", i), ""))
 	}
-	board.Observe(report("search", apply.Application, 0, revision(7, "Search"), many...))
+	board.Observe(report("search", manifest.Application, 0, revision(7, "Search"), many...))
 	text := textOf(t, get(t, web.New(board), "/repos/search").Body.String())
 	if !strings.Contains(text, "1000 of 1500 objects; 500 more match") || strings.Contains(text, "object-1200") {
 		t.Error("the page does not stop at 1000 objects, or does not say so")
@@ -342,23 +411,23 @@ func TestEventsArriveAtOnce(t *testing.T) {
 		return ""
 	}
 	until("retry:")
-	board.Observe(report("search", apply.Application, 0, revision(7, "Search"), outcome(apply.Created, "ConfigMap", "a", "")))
+	board.Observe(report("search", manifest.Application, 0, revision(7, "Search"), outcome(apply.Created, "ConfigMap", "a", "")))
 	until("id: ")
 	until("event: sync")
-	var told struct {
+	var got struct {
 		Repo    string
 		State   string
 		Changes []struct{ Object string }
 	}
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(until("data: "), "data: ")), &told); err != nil {
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(until("data: "), "data: ")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if told.Repo != "search" || told.State != "synced" || len(told.Changes) != 1 {
-		t.Errorf("told %+v", told)
+	if got.Repo != "search" || got.State != "synced" || len(got.Changes) != 1 {
+		t.Errorf("got %+v", got)
 	}
 	board.Lead(false)
 	until("event: stale")
-	if data := until("data: "); !strings.Contains(data, "stands by") {
+	if data := until("data: "); !strings.Contains(data, "is on standby") {
 		t.Errorf("stale: %s", data)
 	}
 }

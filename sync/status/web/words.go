@@ -2,33 +2,15 @@ package web
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
 )
-
-// words are the functions with which templates word things.
-func words() template.FuncMap {
-	return template.FuncMap{
-		"badge":   badgeOf,
-		"counts":  countsOf,
-		"moment":  momentOf,
-		"summary": summaryOf,
-		"attend":  needsAttention,
-		"unwell":  func(r status.Repo) bool { return r.Health[apply.HealthFailed] > 0 && r.State != sync.Unhealthy },
-		"brief":   briefOf,
-		"person":  personOf,
-		"lines":   func(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") },
-		"seconds": func(s float64) string {
-			return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
-		},
-		"diff": diffOf,
-	}
-}
 
 // badge is a state as people see it: a symbol, a word, and a tone, which only repeats
 // what the word says.
@@ -45,37 +27,22 @@ const (
 	muted = "muted"
 )
 
-// badgeOf words the state of a repo, an object, its health or what was done about it.
-func badgeOf(state any) (badge, error) {
-	switch is := state.(type) {
-	case sync.State:
-		return repoBadge(is), nil
-	case status.ObjectState:
-		return objectBadge(is), nil
-	case apply.HealthState:
-		return healthBadge(is), nil
-	case apply.Action:
-		return actionBadge(is), nil
-	}
-	return badge{}, fmt.Errorf("no badge for a %T", state)
-}
-
 func repoBadge(state sync.State) badge {
 	switch state {
 	case sync.Synced:
 		return badge{"✓", "synced", good}
 	case sync.Progressing:
-		return badge{"◔", "synced, not healthy yet", busy}
+		return badge{"◔", "progressing", busy}
 	case sync.Unhealthy:
-		return badge{"✗", "synced, not healthy", bad}
-	case sync.Incomplete:
-		return badge{"◐", "synced in part", warn}
+		return badge{"✗", "unhealthy", bad}
+	case sync.Partial:
+		return badge{"◐", "partial", warn}
 	case sync.Failed:
-		return badge{"✗", "not synced", bad}
+		return badge{"✗", "failed", bad}
 	case sync.Suspended:
 		return badge{"‖", "suspended", muted}
 	case status.Waiting:
-		return badge{"…", "not synced yet", busy}
+		return badge{"…", "waiting", busy}
 	}
 	return badge{"·", string(state), muted}
 }
@@ -88,27 +55,27 @@ func objectBadge(state status.ObjectState) badge {
 		return badge{"✗", "failed", bad}
 	case status.ObjectRefused:
 		return badge{"⊘", "refused", bad}
-	case status.ObjectFight:
-		return badge{"⇄", "fight", bad}
+	case status.ObjectConflict:
+		return badge{"⇄", "conflict", bad}
 	case status.ObjectDrifted:
 		return badge{"≠", "drifted", warn}
-	case status.ObjectParked:
-		return badge{"…", "parked", warn}
+	case status.ObjectPending:
+		return badge{"…", "pending", warn}
 	case status.ObjectBlocked:
 		return badge{"◌", "blocked", warn}
 	}
 	return badge{"‖", string(state), muted}
 }
 
-func healthBadge(state apply.HealthState) badge {
+func healthBadge(state observed.HealthState) badge {
 	switch state {
-	case apply.Current:
+	case observed.Current:
 		return badge{"●", "current", good}
-	case apply.InProgress:
+	case observed.InProgress:
 		return badge{"◔", "in progress", busy}
-	case apply.HealthFailed:
+	case observed.HealthFailed:
 		return badge{"✗", "failed", bad}
-	case apply.Terminating:
+	case observed.Terminating:
 		return badge{"◌", "terminating", warn}
 	}
 	return badge{"?", string(state), muted}
@@ -128,8 +95,8 @@ func actionBadge(action apply.Action) badge {
 		return objectBadge(status.ObjectFailed)
 	case apply.Refused:
 		return objectBadge(status.ObjectRefused)
-	case apply.Parked:
-		return objectBadge(status.ObjectParked)
+	case apply.Pending:
+		return objectBadge(status.ObjectPending)
 	case apply.Blocked:
 		return objectBadge(status.ObjectBlocked)
 	}
@@ -138,55 +105,41 @@ func actionBadge(action apply.Action) badge {
 
 // counted is a number of things in a state.
 type counted struct {
-	Badge badge
-	N     int
+	badge
+	N int
 }
 
-// countsOf lists the states that there are, those first that need a person's attention.
-func countsOf(counts any) ([]counted, error) {
+// countsOf lists the states that there are, in the order of all.
+func countsOf[S comparable](all []S, counts map[S]int, badgeOf func(S) badge) []counted {
 	var list []counted
-	add := func(b badge, n int) {
-		if n > 0 {
-			list = append(list, counted{b, n})
+	for _, state := range all {
+		if n := counts[state]; n > 0 {
+			list = append(list, counted{badgeOf(state), n})
 		}
 	}
-	switch in := counts.(type) {
-	case map[status.ObjectState]int:
-		for _, state := range status.ObjectStates() {
-			add(objectBadge(state), in[state])
-		}
-	case map[apply.HealthState]int:
-		for _, state := range apply.HealthStates() {
-			add(healthBadge(state), in[state])
-		}
-	case map[apply.Action]int:
-		for _, action := range apply.Actions() {
-			add(actionBadge(action), in[action])
-		}
-	default:
-		return nil, fmt.Errorf("no counts of a %T", counts)
-	}
-	return list, nil
+	return list
 }
 
-// moment is a point in time for people and for machines.
-type moment struct {
-	Machine, Exact, Relative string
-}
+// machineTime words a time for programs.
+func machineTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// momentOf words a time as seen from now.
-func momentOf(at, now time.Time) moment {
-	exact := at.UTC().Format("2006-01-02 15:04:05 MST")
-	distance := now.Sub(at)
-	switch {
+// relative words a time as seen from now.
+func relative(at, now time.Time) string {
+	switch distance := now.Sub(at); {
 	case distance > -time.Second && distance <= 0:
-		return moment{at.UTC().Format(time.RFC3339), exact, "now"}
+		return "now"
 	case distance < 0:
-		return moment{at.UTC().Format(time.RFC3339), exact, "in " + span(-distance)}
+		return "in " + span(-distance)
 	case distance < time.Second:
-		return moment{at.UTC().Format(time.RFC3339), exact, "just now"}
+		return "just now"
+	default:
+		return span(distance) + " ago"
 	}
-	return moment{at.UTC().Format(time.RFC3339), exact, span(distance) + " ago"}
+}
+
+// secondsOf words how long something took.
+func secondsOf(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
 
 // span words a duration in its largest unit.
@@ -203,14 +156,14 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d/day))
 }
 
-// needsAttention tells whether a person should look at a repo: something went wrong,
+// needsAttention reports whether a person should look at a repo: something went wrong,
 // or waits for a decision. What is merely on its way does not.
 func needsAttention(r status.Repo) bool {
 	switch {
-	case r.State == sync.Failed, r.State == sync.Incomplete, r.State == sync.Unhealthy, r.PruneHeld != "", r.Approve != "":
+	case r.State == sync.Failed, r.State == sync.Partial, r.State == sync.Unhealthy, r.PruneHeld != "", r.Approve != "":
 		return true
 	}
-	return r.Objects[status.ObjectFight]+r.Objects[status.ObjectDrifted]+r.Health[apply.HealthFailed] > 0
+	return r.Objects[status.ObjectConflict]+r.Objects[status.ObjectDrifted]+r.Health[observed.HealthFailed] > 0
 }
 
 // summaryOf says in a sentence how all repos are.
@@ -233,7 +186,7 @@ func summaryOf(o status.Overview) string {
 	case all == 0:
 		return "No repos are listed"
 	case o.Stale != nil && !o.Writing:
-		return "This process stands by"
+		return "This process is on standby"
 	case o.Stale != nil:
 		return "What is shown is stale"
 	case attention > 0:
@@ -259,7 +212,7 @@ func ofAll(n, all int, one, several string) string {
 	return fmt.Sprintf("%d of %d repos %s", n, all, several)
 }
 
-// approvalFollows begins the part of a reason that tells how to approve a prune, for
+// approvalFollows begins the part of a reason that says how to approve a prune, for
 // which a page has a place of its own.
 const approvalFollows = "; to approve it: "
 
@@ -277,26 +230,70 @@ func personOf(author string) string {
 	return author
 }
 
-// diffLine is a line of a diff.
-type diffLine struct {
-	Tone, Text string
+// firstLine is the first line of a text.
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
 }
 
-// diffOf takes a unified diff apart.
-func diffOf(text string) []diffLine {
-	var lines []diffLine
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		tone := ""
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "@@"):
-			tone = muted
-		case strings.HasPrefix(line, "+"):
-			tone = good
-		case strings.HasPrefix(line, "-"):
-			tone = bad
-		}
-		lines = append(lines, diffLine{tone, line})
+// nameOf is an object's name with its namespace, if it has one.
+func nameOf(o status.Object) string {
+	if o.Namespace == "" {
+		return o.Name
 	}
-	return lines
+	return o.Namespace + "/" + o.Name
+}
+
+// failureOf says what went wrong in the last sync of a repo.
+func failureOf(r status.Repo) string {
+	what := "Not everything could be applied"
+	switch {
+	case r.FailedStage != "":
+		what = fmt.Sprintf("The sync failed at “%s”", r.FailedStage)
+	case r.State == sync.Unhealthy:
+		what = "Not everything was healthy in time"
+	}
+	if r.Failures > 1 {
+		what += fmt.Sprintf(", %d times in a row", r.Failures)
+	}
+	return what
+}
+
+// afterDrift says what became of a drift, as the rest of a sentence.
+func afterDrift(d *status.Drift, now time.Time) string {
+	text := "; not corrected"
+	if d.Corrected {
+		text = "; corrected"
+	}
+	if d.Times > 1 {
+		text = fmt.Sprintf(", %d times so far", d.Times) + text
+	}
+	if d.Error != "" {
+		text += ": " + d.Error
+	}
+	if d.NextTry.After(now) {
+		text += "; next try " + relative(d.NextTry, now)
+	}
+	return text
+}
+
+// refAnd names where a revision comes from: its ref, if it has one, and its author.
+func refAnd(r *repo.Revision) string {
+	if r.Ref == "" {
+		return r.Author
+	}
+	return r.Ref + " · " + r.Author
+}
+
+// diffTone is the tone of a line of a unified diff.
+func diffTone(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "@@"):
+		return muted
+	case strings.HasPrefix(line, "+"):
+		return good
+	case strings.HasPrefix(line, "-"):
+		return bad
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-// Package webhook hears of pushes, so that a repo is polled at once and not at the end
+// Package webhook receives pushes, so that a repo is polled at once and not at the end
 // of its interval.
 //
 // # Flow

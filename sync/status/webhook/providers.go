@@ -55,7 +55,7 @@ func decode[T any](body []byte) (T, error) {
 	return value, nil
 }
 
-// newPush makes a push of what a provider tells. Addresses that git cannot be asked at,
+// newPush makes a push of what a provider sends. Addresses that git cannot be asked at,
 // and empty texts, are left out.
 func newPush(addresses []string, refs []string, branch string) repo.Push {
 	push := repo.Push{DefaultBranch: branch}

@@ -41,7 +41,7 @@ func offered(header http.Header) (proof, bool) {
 	return proof{token: token}, token != ""
 }
 
-// holds tells whether the proof is one, in a time that tells nothing else.
+// holds reports whether the proof is one, in a time that depends on nothing else.
 func (p proof) holds(secret string, body []byte) bool {
 	if p.mac == nil {
 		a, b := sha256.Sum256([]byte(p.token)), sha256.Sum256([]byte(secret))

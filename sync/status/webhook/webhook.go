@@ -41,7 +41,7 @@ type Options struct {
 	Secret func() (string, error)
 	// Targets returns the repos as they are listed now.
 	Targets func() []Target
-	// Standby tells whether another process holds the Lease, and polls.
+	// Standby reports whether another process holds the Lease, and polls.
 	Standby func() bool
 	// Poll has a repo synced now.
 	Poll func(name string)
@@ -71,7 +71,7 @@ func New(options Options) *Handler {
 	return h
 }
 
-// refusal is why a request is not heard.
+// refusal is why a request is not accepted.
 type refusal struct {
 	status int
 	reason string
@@ -81,13 +81,13 @@ type refusal struct {
 // Error is what the sender reads.
 func (r *refusal) Error() string { return r.reason }
 
-// ServeHTTP hears of one push.
+// ServeHTTP receives one push.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	push, is, err := h.read(w, r)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
-		h.tell(r, refused)
+		h.logRefusal(r, refused)
 		http.Error(w, refused.reason, refused.status)
 		return
 	case err != nil:
@@ -97,10 +97,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "this is no push: nothing to do")
 		return
 	}
-	h.hear(w, push)
+	h.accept(w, push)
 }
 
-// read returns the push that a request tells of, false if of none.
+// read returns the push that a request is about, false if of none.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) (repo.Push, bool, error) {
 	proof, found := offered(r.Header)
 	if !found {
@@ -141,8 +141,8 @@ func (h *Handler) slot(r *http.Request) (release func(), err error) {
 	return nil, &refusal{http.StatusServiceUnavailable, "too many requests at a time: try again", nil}
 }
 
-// hear polls the repos that a push concerns.
-func (h *Handler) hear(w http.ResponseWriter, push repo.Push) {
+// accept polls the repos that a push concerns.
+func (h *Handler) accept(w http.ResponseWriter, push repo.Push) {
 	var names []string
 	for _, target := range h.options.Targets() {
 		if push.Concerns(target.URL, target.Version) {
@@ -154,7 +154,7 @@ func (h *Handler) hear(w http.ResponseWriter, push repo.Push) {
 		return
 	}
 	if h.options.Standby() {
-		http.Error(w, "this process stands by, and the one that holds the Lease was not told", http.StatusServiceUnavailable)
+		http.Error(w, "this process is on standby, and the leader did not get the push", http.StatusServiceUnavailable)
 		return
 	}
 	for _, name := range names {
@@ -166,17 +166,17 @@ func (h *Handler) hear(w http.ResponseWriter, push repo.Push) {
 
 // poll has a repo polled.
 func (h *Handler) poll(name string) {
-	h.options.Log.Info().Str("repo", name).Msg("told of a push, polling")
+	h.options.Log.Info().Str("repo", name).Msg("push webhook received, polling")
 	h.options.Poll(name)
 }
 
-// tell logs a refusal, not each of a flood.
-func (h *Handler) tell(r *http.Request, why *refusal) {
+// logRefusal logs a refusal, not each of a flood.
+func (h *Handler) logRefusal(r *http.Request, why *refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Since(h.refused) < refusals {
 		return
 	}
 	h.refused = time.Now()
-	h.options.Log.Warn().AnErr("error", why.err).Str("from", r.RemoteAddr).Int("status", why.status).Str("reason", why.reason).Msg("a request to the push webhook was refused; more of them are not told for a minute")
+	h.options.Log.Warn().AnErr("error", why.err).Str("from", r.RemoteAddr).Int("status", why.status).Str("reason", why.reason).Msg("a request to the push webhook was refused; further ones are not logged for a minute")
 }

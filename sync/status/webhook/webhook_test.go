@@ -220,10 +220,10 @@ func TestWhatPollsNothing(t *testing.T) {
 				t.Errorf("%d %q, polled %q; want %d %q", status, answer, h.polls(), test.status, test.says)
 			}
 			if strings.Contains(answer+h.log.String(), secret) {
-				t.Errorf("the secret is told: %q, %s", answer, h.log.String())
+				t.Errorf("the secret is shown: %q, %s", answer, h.log.String())
 			}
-			if told := strings.Contains(h.log.String(), "refused"); told != (status == 401 || status == 403 || status == 413) {
-				t.Errorf("told: %v, %s", told, h.log.String())
+			if logged := strings.Contains(h.log.String(), "refused"); logged != (status == 401 || status == 403 || status == 413) {
+				t.Errorf("logged: %v, %s", logged, h.log.String())
 			}
 		})
 	}
@@ -322,8 +322,8 @@ func TestFlood(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if told := strings.Count(h.log.String(), "refused"); told != 1 {
-		t.Errorf("refusals are told %d times", told)
+	if logged := strings.Count(h.log.String(), "refused"); logged != 1 {
+		t.Errorf("refusals are logged %d times", logged)
 	}
 }
 

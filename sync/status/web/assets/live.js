@@ -11,7 +11,7 @@
 
   const offline = (is) => { document.getElementById("offline").hidden = !is; };
 
-  // busy tells whether a person is at something that must not be pulled away.
+  // busy reports whether a person is at something that must not be pulled away.
   const busy = (part) => {
     const selection = document.getSelection();
     return selection && !selection.isCollapsed && part.contains(selection.anchorNode);
@@ -96,7 +96,7 @@
 
   addCopying(document);
   const events = new EventSource(source);
-  for (const type of ["stage", "sync", "drift", "abandoned", "list", "lease", "stale"]) events.addEventListener(type, soon);
+  for (const type of ["stage", "sync", "drift", "unlisted", "list", "lease", "stale"]) events.addEventListener(type, soon);
   let lost = false;
   events.addEventListener("error", () => { lost = true; offline(true); });
   events.addEventListener("open", () => { offline(false); if (lost) soon(); lost = false; });
