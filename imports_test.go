@@ -19,7 +19,10 @@ func layers() [][]string {
 
 // inOrder are packages of one tree, each of which imports only those after it.
 func inOrder() [][]string {
-	return [][]string{{"apply", "apply/observed", "apply/kube", "apply/manifest"}}
+	return [][]string{
+		{"apply", "apply/observed", "apply/kube", "apply/manifest"},
+		{"transform", "transform/confine"},
+	}
 }
 
 // TestImportDirection holds every import of the program against the layers.
@@ -91,6 +94,9 @@ func TestMayImport(t *testing.T) {
 		{"internal/limits", "repo"}:          false,
 		{"sync/config", ""}:                  false,
 		{"transform", "repo"}:                false,
+		{"transform", "transform/confine"}:   true,
+		{"transform/confine", "transform"}:   false,
+		{"", "transform/confine"}:            true,
 		{"apply/prune", "transform/confine"}: false,
 	} {
 		if got := mayImport(imported[0], imported[1]); got != want {

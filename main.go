@@ -16,6 +16,7 @@ import (
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status/cli"
 	"github.com/kubesync/kubesync/transform"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // version is stamped by the build: -ldflags "-X main.version=…".
@@ -35,7 +36,7 @@ func main() { os.Exit(run(os.Args)) }
 
 // run does what the arguments say and returns the exit status.
 func run(args []string) int {
-	if code, ran := transform.ConfinedMain(args); ran {
+	if code, ran := confine.Main(args, transform.Helpers()); ran {
 		return code
 	}
 	switch {
@@ -132,7 +133,7 @@ func newMode(settings config.Config, log zerolog.Logger) (mode, error) {
 func start() int {
 	saveMemory()
 	noticeSilence()
-	protection := transform.ProtectProcess()
+	protection := confine.ProtectProcess()
 	settings, err := config.Load()
 	if err != nil {
 		return misconfigured("kubesync", err)

@@ -11,16 +11,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
-// kustomizeHelper is the process that builds a kustomization.
-func kustomizeHelper(in, out *os.File) int {
+// kustomizeHelper is the name of the helper process that builds a kustomization.
+const kustomizeHelper = "kustomize"
+
+// Helpers are this package's helper processes, for [confine.Main].
+func Helpers() map[string]confine.Helper {
+	return map[string]confine.Helper{kustomizeHelper: helpKustomize}
+}
+
+// helpKustomize is the process that builds a kustomization.
+func helpKustomize(in, out *os.File) int {
 	asker := &asker{encoder: gob.NewEncoder(out), decoder: gob.NewDecoder(in)}
 	var todo order
 	if err := asker.decoder.Decode(&todo); err != nil {
@@ -28,7 +37,7 @@ func kustomizeHelper(in, out *os.File) int {
 	}
 	// The library prints to stdout too.
 	os.Stdout = os.Stderr
-	if err := todo.Most.impose(); err != nil {
+	if err := confine.LimitMemory(todo.Most.Memory); err != nil {
 		return 1
 	}
 	builder := &builder{
@@ -73,11 +82,7 @@ type builder struct {
 func (b *builder) isolatedBuild(dir string) ([]document, error) {
 	http.DefaultTransport = noNetwork{refuse: b.files.refuse}
 	os.Clearenv() // no PATH, so no git
-	if err := ProtectProcess(); err != nil {
-		return nil, err
-	}
-	// Where the kernel has Landlock: no files, no programs, no TCP.
-	if err := landlock.V11.BestEffort().Restrict(); err != nil {
+	if err := confine.Isolate(); err != nil {
 		return nil, fmt.Errorf("confine the process that builds it: %w", err)
 	}
 	return b.build(dir)

@@ -8,7 +8,12 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/kubesync/kubesync/transform/confine"
 )
+
+// lockFile is the file by which CMD's directory belongs to a process.
+const lockFile = "lock"
 
 // where prints the mode of CMD's directories.
 var where = repo{"r": sh(`test -r r
@@ -30,8 +35,8 @@ func runWhere(t *testing.T, tr *Transform, revision string) {
 func TestCleaned(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
-		"everything": ".", "the lock": lockFile, "INDIR": inDir, "OUTDIR": outDir, "TMPDIR": tmpDir,
-		"a file in INDIR": inDir + "/r", "what git knows": inDir + "/.git",
+		"everything": ".", "the lock": lockFile, "INDIR": confine.InDir, "OUTDIR": confine.OutDir, "TMPDIR": confine.TmpDir,
+		"a file in INDIR": confine.InDir + "/r", "what git knows": confine.InDir + "/.git",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,14 +56,14 @@ func TestCleaned(t *testing.T) {
 			if said := strings.Count(log.String(), "it is made again"); lost != (said == 1) {
 				t.Errorf("said %d times: %s", said, log.String())
 			}
-			other, err := openWorkspace(base, "example")
+			other, err := confine.Open(base, "example")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if other.dir == tr.workspace.dir {
+			if other.Dir() == tr.workspace.Dir() {
 				t.Error("another process can have it too")
 			}
-			if err := other.close(); err != nil {
+			if err := other.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -91,12 +96,12 @@ func TestCleanedAndTaken(t *testing.T) {
 			}
 		},
 		"another process": func(t *testing.T, dir, _ string) {
-			w, err := openWorkspace(filepath.Dir(dir), "example")
-			if err != nil || w.dir != dir {
+			w, err := confine.Open(filepath.Dir(dir), "example")
+			if err != nil || w.Dir() != dir {
 				t.Fatalf("got %v, %v", w, err)
 			}
-			t.Cleanup(func() { _ = w.lock.Close() })
-			if err := os.Mkdir(w.path(inDir), 0o700); err != nil {
+			t.Cleanup(func() { _ = w.Close() })
+			if err := os.Mkdir(w.Path(confine.InDir), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -104,7 +109,7 @@ func TestCleanedAndTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, victim := t.TempDir(), t.TempDir()
-			for _, name := range []string{inDir, outDir, tmpDir, lockFile} {
+			for _, name := range []string{confine.InDir, confine.OutDir, confine.TmpDir, lockFile} {
 				if err := os.WriteFile(filepath.Join(victim, name), []byte("precious"), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -121,8 +126,8 @@ func TestCleanedAndTaken(t *testing.T) {
 				return // of our own user, and free: taken, as what a crash left
 			}
 			runWhere(t, tr, "2")
-			if tr.workspace.dir != dir+".2" {
-				t.Errorf("it works in %s", tr.workspace.dir)
+			if tr.workspace.Dir() != dir+".2" {
+				t.Errorf("it works in %s", tr.workspace.Dir())
 			}
 			if err := tr.Close(); err != nil {
 				t.Error(err)
@@ -144,11 +149,11 @@ func TestClosedAfterCleaning(t *testing.T) {
 	for _, put := range []bool{false, true} {
 		tr := newTransform(t, Options{Command: "r", WorkDir: base})
 		runWhere(t, tr, "1")
-		if err := os.RemoveAll(tr.workspace.dir); err != nil {
+		if err := os.RemoveAll(tr.workspace.Dir()); err != nil {
 			t.Fatal(err)
 		}
 		if put {
-			if err := os.Symlink(victim, tr.workspace.dir); err != nil {
+			if err := os.Symlink(victim, tr.workspace.Dir()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -206,7 +211,7 @@ func TestCleanedWhileRunning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base, victim := t.TempDir(), t.TempDir()
-			for _, name := range []string{inDir, outDir, tmpDir, lockFile} {
+			for _, name := range []string{confine.InDir, confine.OutDir, confine.TmpDir, lockFile} {
 				if err := os.WriteFile(filepath.Join(victim, name), []byte("precious"), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -256,24 +261,4 @@ func TestCleanedBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	runWhere(t, tr, "2")
-}
-
-// TestFindBase names the variable that says where, or that there is none. It changes
-// the environment, so no other test runs beside it.
-func TestFindBase(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	t.Setenv("TMPDIR", missing)
-	_, err := findBase("")
-	checkError(t, err, "TMPDIR ("+missing+") does not exist")
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TMPDIR", file)
-	_, err = findBase("")
-	checkError(t, err, "TMPDIR ("+file+") is not a directory")
-	t.Setenv("TMPDIR", "")
-	if got, err := findBase(""); err != nil || got == "" {
-		t.Errorf("got %q, %v", got, err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // defaultPath is where programs are looked for if the daemon's environment has no PATH.
@@ -35,7 +36,7 @@ func (t *Transform) findProgram(repo tree) (found *program, note string, err err
 	}
 	env := t.env.with(directories(unmade))
 	first := command{text: t.command.text, words: t.command.words[:1]}
-	words, err := first.expand(env.list(), listIn(repo, ".", unmade+"/"+inDir))
+	words, err := first.expand(env.list(), listIn(repo, ".", unmade+"/"+confine.InDir))
 	if err != nil {
 		return nil, "", err
 	}
@@ -60,10 +61,10 @@ func (e environment) searchPath() string {
 // directories returns the variables that name for CMD its directories.
 func directories(base string) environment {
 	return environment{
-		"INDIR":  base + "/" + inDir,
-		"OUTDIR": base + "/" + outDir,
-		"TMPDIR": base + "/" + tmpDir,
-		"PWD":    base + "/" + inDir,
+		"INDIR":  base + "/" + confine.InDir,
+		"OUTDIR": base + "/" + confine.OutDir,
+		"TMPDIR": base + "/" + confine.TmpDir,
+		"PWD":    base + "/" + confine.InDir,
 	}
 }
 
@@ -71,7 +72,7 @@ func directories(base string) environment {
 // a path, relative to the repository's root or absolute; another one is a file there,
 // else one on PATH. Only absolute directories on PATH count.
 func lookUp(word string, repo tree, searchPath string) (*program, error) {
-	name, inRepo := strings.CutPrefix(path.Clean(word), unmade+"/"+inDir+"/")
+	name, inRepo := strings.CutPrefix(path.Clean(word), unmade+"/"+confine.InDir+"/")
 	if !inRepo && !path.IsAbs(word) {
 		name, inRepo = path.Clean(word), true
 	}
@@ -136,48 +137,50 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	todo, notes, err := t.job(in, exe, where, confined)
+	todo, notes, err := t.program(in, exe, where, confined)
 	if err != nil {
 		return Result{}, err
 	}
-	out := &output{log: t.options.Log}
-	err = t.run(ctx, todo, out)
-	if lost := where.check(); errors.Is(lost, errLost) {
+	out := confine.NewOutput(t.options.Log)
+	bounded, cancel := t.bounded(ctx)
+	defer cancel()
+	err = where.Run(bounded, todo, t.options.Limits, out)
+	if lost := where.Check(); errors.Is(lost, confine.ErrLost) {
 		// Part of what it made may be gone with it, and must not be taken for all.
-		err = errors.Join(err, fmt.Errorf("its directory %s was removed while it ran, perhaps by what tidies up temporary files; the next run makes a new one", where.dir))
+		err = errors.Join(err, fmt.Errorf("its directory %s was removed while it ran, perhaps by what tidies up temporary files; the next run makes a new one", where.Dir()))
 	} else {
 		err = errors.Join(err, lost)
 	}
 	if err != nil {
 		// Whatever it left, of whatever size and depth, is nobody else's business.
-		err = errors.Join(err, where.empty())
-		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.lines(), notes))
+		err = errors.Join(err, where.Empty())
+		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.Lines(), notes))
 	}
 	if warning != "" {
 		notes = append(notes, warning)
 	}
 	found, err := t.collect(ctx, where)
 	if err != nil {
-		err = errors.Join(err, where.clean())
+		err = errors.Join(err, where.Clean())
 		return Result{}, fmt.Errorf("read what CMD %q left in OUTDIR: %w", t.command.text, err)
 	}
 	// INDIR stays: most of it need not be written again for the next run.
-	if err := where.clean(); err != nil {
+	if err := where.Clean(); err != nil {
 		return Result{}, err
 	}
-	source := Source{Kind: KindCommand, Dir: outDir, Builder: found.builder}
+	source := Source{Kind: KindCommand, Dir: confine.OutDir, Builder: found.builder}
 	return Result{Files: newFileSet(found.files), Source: source, Notes: append(notes, found.notes...)}, nil
 }
 
 // prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR. A
 // workspace that was removed since the last run is replaced by a new one.
-func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
+func (t *Transform) prepare(ctx context.Context, in Input) (*confine.Workspace, error) {
 	if t.workspace != nil {
-		err := t.workspace.check()
-		if errors.Is(err, errLost) {
-			t.options.Log.Warn().Str("directory", t.workspace.dir).
+		err := t.workspace.Check()
+		if errors.Is(err, confine.ErrLost) {
+			t.options.Log.Warn().Str("directory", t.workspace.Dir()).
 				Msg("CMD's directory, or the lock in it, was removed, perhaps by what tidies up temporary files; it is made again")
-			err = t.workspace.close()
+			err = t.workspace.Close()
 			t.workspace = nil
 		}
 		if err != nil {
@@ -185,28 +188,28 @@ func (t *Transform) prepare(ctx context.Context, in Input) (*workspace, error) {
 		}
 	}
 	if t.workspace == nil {
-		where, err := openWorkspace(t.options.WorkDir, t.options.RepoName)
+		where, err := confine.Open(t.options.WorkDir, t.options.RepoName)
 		if err != nil {
 			return nil, err
 		}
 		t.workspace = where
 	}
-	if err := t.workspace.prepare(); err != nil {
+	if err := t.workspace.Prepare(); err != nil {
 		return nil, err
 	}
-	if err := in.Checkout(ctx, t.workspace.path(inDir)); err != nil {
+	if err := in.Checkout(ctx, t.workspace.Path(confine.InDir)); err != nil {
 		return nil, fmt.Errorf("check out revision %s for CMD: %w", in.Revision, err)
 	}
 	return t.workspace, nil
 }
 
-// job says how CMD is started. The notes say what it may not read although other
+// program says how CMD is started. The notes say what it may not read although other
 // programs may.
-func (t *Transform) job(in Input, exe program, where *workspace, confined bool) (job, []string, error) {
-	env := t.env.with(directories(where.dir)).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})
-	todo := job{Path: exe.absolute, Dir: where.path(inDir), Most: allowanceIn(where.dir, t.options.Limits)}
+func (t *Transform) program(in Input, exe program, where *confine.Workspace, confined bool) (confine.Program, []string, error) {
+	env := t.env.with(directories(where.Dir())).with(environment{"REVISION": in.Revision, "REPO_NAME": t.options.RepoName})
+	todo := confine.Program{Path: exe.absolute}
 	if exe.inRepo != "" {
-		todo.Path = path.Join(where.path(inDir), exe.inRepo)
+		todo.Path = path.Join(where.Path(confine.InDir), exe.inRepo)
 	}
 	var notes []string
 	if confined {
@@ -214,20 +217,20 @@ func (t *Transform) job(in Input, exe program, where *workspace, confined bool) 
 		if t.options.Protected != nil {
 			protected = t.options.Protected()
 		}
-		may, withheld := commandReach(exe.absolute, env.searchPath(), protected, where)
+		may, withheld := where.Reach(exe.absolute, env.searchPath(), protected)
 		todo.Reach = &may
 		for _, dir := range withheld {
 			notes = append(notes, fmt.Sprintf("CMD may not read %s, because a secret of kubesync is in it", dir))
 		}
 		// Programs that cannot read their settings at home give up; without any they go on.
-		if home := env["HOME"]; home == "" || !may.readable(home) {
+		if home := env["HOME"]; home == "" || !may.Readable(home) {
 			env["HOME"] = env["TMPDIR"]
 		}
 	}
 	todo.Env = env.list()
-	words, err := t.command.expand(todo.Env, listIn(repoTree(in.Files, t.options.Limits), ".", where.path(inDir)))
+	words, err := t.command.expand(todo.Env, listIn(repoTree(in.Files, t.options.Limits), ".", where.Path(confine.InDir)))
 	if err != nil {
-		return job{}, nil, err
+		return confine.Program{}, nil, err
 	}
 	todo.Args = words
 	return todo, notes, nil
@@ -247,13 +250,13 @@ func confinementHint(confined bool, lines, withheld []string) string {
 }
 
 // collect reads the manifests in OUTDIR into memory.
-func (t *Transform) collect(ctx context.Context, where *workspace) (manifests, error) {
-	from, root, err := where.tree(t.options.Limits)
+func (t *Transform) collect(ctx context.Context, where *confine.Workspace) (manifests, error) {
+	from, root, err := outputTree(where, t.options.Limits)
 	if err != nil {
 		return manifests{}, err
 	}
 	defer root.Close()
-	found, err := t.manifests(ctx, from, outDir, ignorer{})
+	found, err := t.manifests(ctx, from, confine.OutDir, ignorer{})
 	if err != nil {
 		return manifests{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // maxQuestions bounds the bytes of the helper's questions.
@@ -62,6 +63,15 @@ type built struct {
 	TooMuch int64
 }
 
+// size returns the bytes of all documents.
+func (b built) size() int64 {
+	size := int64(0)
+	for _, doc := range b.Documents {
+		size += int64(len(doc.YAML))
+	}
+	return size
+}
+
 // document is one object of the result.
 type document struct {
 	Path string // of the file in the tree that it was built from
@@ -76,16 +86,14 @@ func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) 
 	}
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
-	out := &output{log: t.options.Log}
-	stderr := out.writer("kustomize")
+	out := confine.NewOutput(t.options.Log)
 	most := plenty{Memory: t.options.Limits.Of(limits.KustomizeMemory), Manifests: t.options.Limits.Of(limits.Manifests)}
-	result, err := startHelper(ctx, kustomizeStage, stderr, stderr, func(in io.Reader, to io.WriteCloser) (built, error) {
+	result, err := confine.Talk(ctx, kustomizeHelper, out, func(in io.Reader, to io.WriteCloser) (built, error) {
 		return serve(in, to, from, order{Dir: dir, File: file, What: from.what, Most: most})
 	})
-	stderr.flush()
 	name := path.Join(dir, file)
 	switch {
-	case ranOutOfMemory(err):
+	case confine.OutOfMemory(err):
 		return nil, nil, t.options.Limits.Exceeded(limits.KustomizeMemory, "kustomize, building "+name, 0)
 	case result.TooMuch > 0:
 		return nil, nil, t.options.Limits.Exceeded(limits.Manifests, "what kustomize builds of "+name, result.TooMuch)
@@ -94,10 +102,10 @@ func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) 
 	case result.Failure != "": // goes before what became of the helper then
 		return nil, nil, fmt.Errorf("build %s with kustomize: %s", name, result.Failure)
 	case err != nil:
-		return nil, nil, fmt.Errorf("build %s with kustomize: %w%s", name, err, quote(out.lines()))
+		return nil, nil, fmt.Errorf("build %s with kustomize: %w%s", name, err, out.Quote())
 	}
 	var notes []string
-	for _, line := range out.lines() {
+	for _, line := range out.Lines() {
 		if text, ok := strings.CutPrefix(line, "# Warning: "); ok {
 			notes = append(notes, fmt.Sprintf("%s: %s", name, text))
 		}

@@ -5,20 +5,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// These tests are worth nothing on a kernel that cannot confine: that is a failure,
-// not a reason to skip them.
-func TestLandlockIsThere(t *testing.T) {
-	t.Parallel()
-	if landlockABI() == 0 {
-		t.Error("the kernel has no Landlock, so no test of the confinement says anything")
-	}
-}
+	"github.com/kubesync/kubesync/transform/confine"
+)
 
 func TestConfinement(t *testing.T) {
 	t.Parallel()
@@ -105,7 +97,7 @@ func TestConfinement(t *testing.T) {
 				}
 				out := contents(t, result.Files)["OUTDIR/out.yaml"]
 				worked := strings.Contains(out, test.works)
-				if want := mode == SandboxOff || !test.denied || landlockABI() < test.kernels; worked != want {
+				if want := mode == SandboxOff || !test.denied || confine.LandlockABI() < test.kernels; worked != want {
 					t.Errorf("worked: %v, want %v:\n%s", worked, want, out)
 				}
 			})
@@ -209,58 +201,6 @@ func TestParseSandboxMode(t *testing.T) {
 	}
 	_, err := ParseSandboxMode("yes")
 	checkError(t, err, `"yes" is none of auto, require and off`)
-}
-
-func TestCommandReach(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	tools := filepath.Join(base, "tools", "bin")
-	if err := os.MkdirAll(tools, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(base, "link")
-	if err := os.Symlink(filepath.Dir(tools), link); err != nil {
-		t.Fatal(err)
-	}
-	where := &workspace{dir: filepath.Join(base, "kubesync-x")}
-	tests := map[string]struct {
-		path      string
-		protected []string
-		reads     []string
-		not       []string
-		withheld  []string
-	}{
-		"usual":                 {path: testPath, reads: []string{"/usr", "/usr/bin", "/etc/ssl", "/program"}, not: []string{"/", "/etc", "/proc", "/root", "/var", "/run", "/tmp"}},
-		"tools elsewhere":       {path: tools + ":/usr/bin", reads: []string{tools}},
-		"relative and odd ones": {path: "bin::.:/:/etc:/home:/tmp:/root", not: []string{"bin", "", ".", "/", "/etc", "/home", "/tmp", "/root"}},
-		"the workspace":         {path: where.dir + "/INDIR:" + base, not: []string{where.dir + "/INDIR", base}, withheld: []string{where.dir + "/INDIR", base}},
-		"protected file":        {path: tools, protected: []string{tools + "/key"}, not: []string{tools}, withheld: []string{tools}},
-		"by another name":       {path: link + "/bin", protected: []string{tools}, not: []string{link + "/bin"}, withheld: []string{link + "/bin"}},
-		"protected directory":   {path: tools, protected: []string{filepath.Dir(tools)}, not: []string{tools}, withheld: []string{tools}},
-		"in /opt":               {path: testPath, protected: []string{"/opt/creds/key"}, reads: []string{"/usr"}, not: []string{"/opt"}, withheld: []string{"/opt"}},
-		"of another process":    {path: "/proc/1/root/bin", not: []string{"/proc/1/root/bin"}},
-		"protected above":       {path: testPath, protected: []string{"/etc"}, reads: []string{"/usr"}, not: []string{"/etc/ssl", "/etc/passwd"}},
-		"token directory":       {path: "/run/secrets/bin", not: []string{"/run/secrets/bin"}, withheld: []string{"/run/secrets/bin"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			may, withheld := commandReach("/program", test.path, test.protected, where)
-			for _, dir := range test.reads {
-				if !slices.Contains(may.Read, dir) {
-					t.Errorf("%s may not be read", dir)
-				}
-			}
-			for _, dir := range test.not {
-				if slices.Contains(may.Read, dir) {
-					t.Errorf("%s may be read", dir)
-				}
-			}
-			if name != "protected above" && !slices.Equal(withheld, test.withheld) {
-				t.Errorf("withheld: %v, want %v", withheld, test.withheld)
-			}
-		})
-	}
 }
 
 // A program in the repository that is a link elsewhere gives no right to read what it

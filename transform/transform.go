@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // Options is what is configured for one repository. The zero value of each field is its
@@ -117,7 +118,7 @@ type Transform struct {
 
 	// mu is held while something runs: the workspace is there only once.
 	mu        sync.Mutex
-	workspace *workspace // nil until CMD first runs
+	workspace *confine.Workspace // nil until CMD first runs
 	// last is the result for lastRevision, nil if there is none or it cannot be
 	// used again.
 	last         *Result
@@ -142,7 +143,7 @@ func New(options Options) (*Transform, error) {
 		command: cmd,
 		ymlDir:  dir,
 		env:     cleanEnvironment(options.Environ, options.OwnVariables, options.EnvDeny),
-		abi:     landlockABI,
+		abi:     confine.LandlockABI,
 	}, nil
 }
 
@@ -220,7 +221,7 @@ func (t *Transform) Close() error {
 	if t.workspace == nil {
 		return nil
 	}
-	err := t.workspace.close()
+	err := t.workspace.Close()
 	t.workspace = nil
 	return err
 }

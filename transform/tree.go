@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // maxLinks is how many symbolic links one path may lead through; Linux stops at
@@ -33,6 +35,30 @@ type tree struct {
 // repoTree is the tree of a revision's files.
 func repoTree(files fs.FS, bounds limits.Limits) tree {
 	return tree{fsys: files, what: "the repository", limits: bounds}
+}
+
+// outputTree returns OUTDIR, and INDIR for the links that lead there, as a tree with
+// these two names at its root. The caller closes the os.Root when it has read all it wants.
+func outputTree(where *confine.Workspace, bounds limits.Limits) (tree, *os.Root, error) {
+	root, err := os.OpenRoot(where.Dir())
+	if err != nil {
+		return tree{}, nil, err
+	}
+	return tree{
+		fsys:   root.FS(),
+		what:   "OUTDIR and INDIR",
+		limits: bounds,
+		within: func(name string) bool { return below(name, confine.OutDir) || below(name, confine.InDir) },
+		local: func(target string) (string, bool) {
+			name, ok := strings.CutPrefix(target, where.Dir()+"/")
+			return name, ok
+		},
+	}, root, nil
+}
+
+// below reports whether name is dir or inside it.
+func below(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, dir+"/")
 }
 
 // linkError is a symbolic link that cannot be followed.

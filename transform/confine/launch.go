@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"encoding/gob"
@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,36 +64,4 @@ func become(path string, args, env []string) error {
 			return err
 		}
 	}
-}
-
-// confine restricts this process, and all that it becomes and starts, to what is within
-// reach, with all the kernel's Landlock can do; it is an error if there is no Landlock
-// at all. The network stays open.
-func (r reach) confine() error {
-	abi := landlockABI()
-	if abi == 0 {
-		return errors.New("this kernel has no Landlock")
-	}
-	config := landlock.V11.BestEffort()
-	config.HandledAccessNet = 0
-	readDirs, readFiles := kinds(append(r.Read, fmt.Sprintf("/proc/%d", os.Getpid())))
-	writeDirs, writeFiles := kinds(r.Write)
-	inside := landlock.RWDirs(writeDirs...)
-	if abi >= 2 {
-		// Moving files between directories. Asking an older kernel for this would
-		// switch the whole confinement off.
-		inside = inside.WithRefer()
-	}
-	err := config.Restrict(
-		landlock.RODirs(readDirs...).IgnoreIfMissing(), landlock.ROFiles(readFiles...).IgnoreIfMissing(),
-		inside, landlock.RWFiles(writeFiles...).WithIoctlDev(),
-	)
-	if err != nil {
-		return err
-	}
-	// Best effort includes doing nothing, which must not pass for success.
-	if root, err := os.Open("/"); err == nil {
-		return errors.Join(errors.New("no effect: the root directory can still be read"), root.Close())
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package transform
+package confine_test
 
 import (
 	"bytes"
@@ -7,17 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/transform"
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // daemonVariable makes the test binary a small daemon: it holds a daemonJob as JSON.
@@ -27,9 +31,9 @@ const daemonVariable = "KUBESYNC_TEST_DAEMON"
 // manifests, or the error.
 type daemonJob struct {
 	Command string
-	Repo    repo
+	Script  string // the program of Command, in the repository
 	WorkDir string
-	Sandbox SandboxMode
+	Sandbox transform.SandboxMode
 	Limits  map[limits.Limit]int64
 	Attack  string
 }
@@ -47,14 +51,14 @@ func daemonRun() error {
 	if err := json.Unmarshal([]byte(os.Getenv(daemonVariable)), &todo); err != nil {
 		return err
 	}
-	if err := ProtectProcess(); err != nil {
+	if err := confine.ProtectProcess(); err != nil {
 		return err
 	}
 	var most limits.Limits
 	for limit, value := range todo.Limits {
 		most = most.With(limit, value)
 	}
-	tr, err := New(Options{
+	tr, err := transform.New(transform.Options{
 		RepoName: "daemon", Command: todo.Command, WorkDir: todo.WorkDir, Sandbox: todo.Sandbox, Limits: most, Timeout: 4 * time.Minute,
 		Environ: append(os.Environ(), fmt.Sprintf("DAEMON_PID=%d", os.Getpid()), attackVariable+"="+todo.Attack), OwnVariables: []string{daemonVariable, "DAEMON_SECRET"},
 	})
@@ -62,14 +66,29 @@ func daemonRun() error {
 		return err
 	}
 	defer tr.Close()
-	result, err := tr.Run(context.Background(), todo.Repo.input("1"))
+	result, err := tr.Run(context.Background(), revision(todo.Script))
 	if err != nil {
 		return err
 	}
-	data, err := result.Files.(*fileSet).ReadFile("OUTDIR/out.yaml")
+	data, err := fs.ReadFile(result.Files, "OUTDIR/out.yaml")
 	fmt.Println(string(data))
 	return err
 }
+
+// revision is a revision whose only file is an executable script; it has none if the script
+// is empty.
+func revision(script string) transform.Input {
+	files := fstest.MapFS{}
+	if script != "" {
+		files["script"] = &fstest.MapFile{Data: []byte(script), Mode: 0o755}
+	}
+	return transform.Input{Revision: "1", Files: files, Checkout: func(_ context.Context, dir string) error {
+		return os.CopyFS(dir, files)
+	}}
+}
+
+// testPath is a PATH without the directories of this machine's users.
+const testPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // nobody is a user id without any rights, for when the tests run as root.
 const nobody = 65534
@@ -107,7 +126,7 @@ func startDaemon(t *testing.T, todo daemonJob) (*exec.Cmd, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self)
+	cmd := exec.CommandContext(t.Context(), confine.Self)
 	cmd.Env = []string{"PATH=" + testPath, daemonVariable + "=" + string(text), "DAEMON_SECRET=hunter2", "PUBLIC=yes"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if os.Geteuid() == 0 {
@@ -134,17 +153,17 @@ for file in /proc/[0-9]*/environ; do
 done
 exit 0
 `
-	for _, mode := range []SandboxMode{SandboxRequire, SandboxOff} {
+	for _, mode := range []transform.SandboxMode{transform.SandboxRequire, transform.SandboxOff} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd, out := startDaemon(t, daemonJob{Command: "probe $DAEMON_PID", Repo: repo{"probe": script}, Sandbox: mode})
+			cmd, out := startDaemon(t, daemonJob{Command: "script $DAEMON_PID", Script: script, Sandbox: mode})
 			err := cmd.Run()
 			text := out.String()
 			if err != nil || !strings.Contains(text, "public: yes") {
 				t.Fatalf("%v: %s", err, text)
 			}
 			denied := []string{"environ", "maps", "mem", "fd"}
-			if mode == SandboxRequire {
+			if mode == transform.SandboxRequire {
 				denied = append(denied, "cmdline")
 			}
 			for _, name := range denied {
@@ -179,7 +198,7 @@ func TestDaemonDies(t *testing.T) {
 		}
 	}
 	script := "#!/bin/sh\nexec 9> " + fifo + "\nsetsid sleep 1000 &\nsleep 1000\n"
-	cmd, out := startDaemon(t, daemonJob{Command: "hang", Repo: repo{"hang": script}, Sandbox: SandboxOff})
+	cmd, out := startDaemon(t, daemonJob{Command: "script", Script: script, Sandbox: transform.SandboxOff})
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

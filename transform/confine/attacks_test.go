@@ -1,4 +1,4 @@
-package transform
+package confine_test
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubesync/kubesync/transform/confine"
 )
 
 // attackVariable makes the test binary a hostile CMD: it names one of the attacks.
@@ -120,7 +122,7 @@ func attacks() map[string]func() error {
 		"type into the terminal":    typeIntoTerminal,
 		"raise a limit":             raiseLimit,
 		"dump core":                 dumpCore,
-		"call by another interface": func() error { return errnoOf(unix.RawSyscall(x32|unix.SYS_GETPID, 0, 0, 0)) },
+		"call by another interface": func() error { return errnoOf(unix.RawSyscall(confine.X32|unix.SYS_GETPID, 0, 0, 0)) },
 
 		// What it leaves behind.
 		"leave a session":      func() error { return leave(&syscall.SysProcAttr{Setsid: true}) },
@@ -150,12 +152,12 @@ func attacks() map[string]func() error {
 		"disk of no name":     namelessFiles,
 		"sparse files":        func() error { return sparseFiles(os.Getenv("INDIR")) },
 		"many files":          func() error { return writeFiles(out, 5000, 0) },
-		"deep directories":    func() error { return deepDirectories(out) },
-		"deep in INDIR":       func() error { return deepDirectories(os.Getenv("INDIR")) },
+		"deep directories":    func() error { return confine.DeepDirectories(out) },
+		"deep in INDIR":       func() error { return confine.DeepDirectories(os.Getenv("INDIR")) },
 		"much output":         func() error { return printFor(5*time.Minute, strings.Repeat("y\n", 1000)) },
 		"one endless line":    func() error { return printFor(5*time.Minute, strings.Repeat("y", 4096)) },
 		"control characters":  controlCharacters,
-		"much that is deep":   func() error { return errors.Join(deepDirectories(tmp), os.Chmod(tmp, 0)) },
+		"much that is deep":   func() error { return errors.Join(confine.DeepDirectories(tmp), os.Chmod(tmp, 0)) },
 		"an ordinary program": ordinaryProgram,
 	}
 }
@@ -195,7 +197,7 @@ func takeOpenFile() error {
 // useInheritedFile looks for files that were open when the program started: those that
 // it has opened itself are marked to be closed when another one starts.
 func useInheritedFile() error {
-	for fd := 3; fd < mostOpen; fd++ {
+	for fd := 3; fd < confine.MostOpen; fd++ {
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
 			return nil
 		}
@@ -302,7 +304,7 @@ func stopBeingVictim() error {
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(string(text)) != firstVictim {
+	if strings.TrimSpace(string(text)) != confine.FirstVictim {
 		return nil
 	}
 	return os.WriteFile("/proc/self/oom_score_adj", []byte("999"), 0)
@@ -508,7 +510,7 @@ func namelessFiles() error {
 			_ = file.Close()
 		}
 	}()
-	for i := range mostOpen + 1 {
+	for i := range confine.MostOpen + 1 {
 		file, err := os.Create(filepath.Join(os.Getenv("TMPDIR"), strconv.Itoa(i)))
 		if err != nil {
 			return err
@@ -519,29 +521,6 @@ func namelessFiles() error {
 		}
 	}
 	return nil
-}
-
-// deepDirectories makes directories in each other, deeper than a path can be long and
-// than there may be files open.
-func deepDirectories(dir string) error {
-	at, err := unix.Open(dir, unix.O_DIRECTORY, 0)
-	if err != nil {
-		return err
-	}
-	for range 6000 {
-		if err := unix.Mkdirat(at, "d", 0o700); err != nil {
-			return err
-		}
-		next, err := unix.Openat(at, "d", unix.O_DIRECTORY, 0)
-		if err != nil {
-			return err
-		}
-		if err := unix.Close(at); err != nil {
-			return err
-		}
-		at = next
-	}
-	return unix.Fchmod(at, 0)
 }
 
 func printFor(long time.Duration, text string) error {

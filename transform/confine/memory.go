@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"errors"
@@ -18,17 +18,17 @@ const (
 	memoryLook = 5 * time.Millisecond
 )
 
-// impose limits the memory of this process, which runs nothing but kubesync's binary:
-// above the limit it ends itself.
-func (p plenty) impose() error {
+// LimitMemory limits the memory of a helper, which runs nothing but kubesync's binary:
+// above so many bytes it ends itself.
+func LimitMemory(most int64) error {
 	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
 		return err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(firstVictim), 0)
-	debug.SetMemoryLimit(p.Memory / 4 * 3) // garbage does not count
+	debug.SetMemoryLimit(most / 4 * 3) // garbage does not count
 	go func() {
 		for {
-			if memoryInUse() > uint64(p.Memory) {
+			if memoryInUse() > uint64(most) {
 				os.Exit(outOfMemory)
 			}
 			time.Sleep(memoryLook)
@@ -44,17 +44,9 @@ func memoryInUse() uint64 {
 	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
 }
 
-// ranOutOfMemory reports whether a helper failed because it had no more memory.
-func ranOutOfMemory(err error) bool {
+// OutOfMemory reports whether a helper failed because it needed more than LimitMemory
+// allows.
+func OutOfMemory(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() == outOfMemory
-}
-
-// size returns the bytes of all documents.
-func (b built) size() int64 {
-	size := int64(0)
-	for _, doc := range b.Documents {
-		size += int64(len(doc.YAML))
-	}
-	return size
 }

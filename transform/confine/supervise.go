@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"encoding/gob"
@@ -18,12 +18,8 @@ import (
 
 // job is what the helpers need to know to start a program.
 type job struct {
-	Path string   // absolute
-	Args []string // the first one is the program's name
-	Env  []string
-	Dir  string
-	// Reach confines the program; nil means that it is not confined.
-	Reach *reach
+	Program
+	Dir string
 	// Most is what the program and all that it starts may use.
 	Most allowance
 }
@@ -108,7 +104,7 @@ func startLauncher(todo job, kill *killer) (int, ending) {
 	defer endRead.Close()
 	defer endWrite.Close()
 	// os/exec would wait for this process alone, and so would compete with await.
-	pid, err := syscall.ForkExec(self, []string{"kubesync", string(launchStage)}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(self, []string{"kubesync", stage + launchHelper}, &syscall.ProcAttr{
 		Dir:   todo.Dir,
 		Env:   []string{},
 		Files: []uintptr{0, 1, 2, jobRead.Fd(), endWrite.Fd()},

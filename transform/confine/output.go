@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ const (
 	tailSize = 20   // lines of output that go into an error
 )
 
-// output logs what a program prints, line by line at debug level, and remembers the
+// Output logs what a program prints, line by line at debug level, and remembers the
 // last lines. Its writers may be used at the same time.
-type output struct {
+type Output struct {
 	log zerolog.Logger
 	// full is called when more is printed than there is room for, in bytes; nil if
 	// no one minds. What comes then is dropped.
@@ -29,19 +29,31 @@ type output struct {
 	tail []string
 }
 
+// NewOutput returns an output that logs, and for which there is any room.
+func NewOutput(log zerolog.Logger) *Output { return &Output{log: log} }
+
 // writer returns a writer for one of the program's streams; flush it at the end.
-func (o *output) writer(stream string) *lineWriter {
+func (o *Output) writer(stream string) *lineWriter {
 	return &lineWriter{out: o, stream: stream}
 }
 
-// lines returns the last lines, oldest first.
-func (o *output) lines() []string {
+// Lines returns the last lines, oldest first.
+func (o *Output) Lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]string(nil), o.tail...)
 }
 
-func (o *output) add(stream, line string) {
+// Quote formats the last lines for the end of an error.
+func (o *Output) Quote() string {
+	lines := o.Lines()
+	if len(lines) == 0 {
+		return ", without a word"
+	}
+	return "; its last lines:\n  " + strings.Join(lines, "\n  ")
+}
+
+func (o *Output) add(stream, line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.log.Debug().Str("stream", stream).Msg(line)
@@ -52,7 +64,7 @@ func (o *output) add(stream, line string) {
 }
 
 // fits reports whether there is room for so many bytes more, and takes it.
-func (o *output) fits(bytes int) bool {
+func (o *Output) fits(bytes int) bool {
 	if o.full == nil {
 		return true
 	}
@@ -70,7 +82,7 @@ func (o *output) fits(bytes int) bool {
 
 // lineWriter cuts one stream into lines.
 type lineWriter struct {
-	out    *output
+	out    *Output
 	stream string
 	line   []byte
 	cut    int // bytes of the line that were too many

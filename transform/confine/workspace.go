@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"errors"
@@ -10,15 +10,13 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/kubesync/kubesync/internal/limits"
 )
 
 // The directories of a workspace. The names show in the paths of CMD's manifests.
 const (
-	inDir  = "INDIR"
-	outDir = "OUTDIR"
-	tmpDir = "TMPDIR"
+	InDir  = "INDIR"
+	OutDir = "OUTDIR"
+	TmpDir = "TMPDIR"
 )
 
 // lockFile is the file in a workspace by which it belongs to a process.
@@ -28,16 +26,16 @@ const lockFile = "lock"
 // by side under one base directory.
 const maxWorkspaces = 1000
 
-// workspace is the directory that CMD's INDIR, OUTDIR and TMPDIR are in. It belongs
+// Workspace is the directory that CMD's INDIR, OUTDIR and TMPDIR are in. It belongs
 // to one repository of one process: a lock says so, which dies with the process, so
 // what a crashed run left behind is taken over and cleaned.
-type workspace struct {
+type Workspace struct {
 	dir  string // absolute, without symbolic links
 	lock *os.File
 }
 
-// openWorkspace finds or makes the workspace of a repository under base.
-func openWorkspace(base, repo string) (*workspace, error) {
+// Open finds or makes the workspace of a repository under base.
+func Open(base, repo string) (*Workspace, error) {
 	base, err := findBase(base)
 	if err != nil {
 		return nil, fmt.Errorf("find a place for CMD's work tree: %w", err)
@@ -55,8 +53,8 @@ func openWorkspace(base, repo string) (*workspace, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make a directory for CMD's work tree: %w (TMPDIR says where; with a read-only root file system it has to be a volume)", err)
 		}
-		w := &workspace{dir: dir, lock: lock}
-		if err := w.empty(); err != nil {
+		w := &Workspace{dir: dir, lock: lock}
+		if err := w.Empty(); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 		return w, nil
@@ -156,120 +154,99 @@ func isOwnDirectory(info fs.FileInfo) bool {
 	return info.IsDir() && ok && int(owner.Uid) == os.Geteuid()
 }
 
-// errLost means that a workspace was removed, and what is in its place, if anything, is
+// ErrLost means that a workspace was removed, and what is in its place, if anything, is
 // not ours.
-var errLost = errors.New("CMD's directory was removed")
+var ErrLost = errors.New("CMD's directory was removed")
 
-// check looks whether the workspace is still the one that was locked, and makes it ours
+// Check looks whether the workspace is still the one that was locked, and makes it ours
 // to use. Those who tidy up temporary files remove it as a whole, or the lock alone,
-// which makes it free for others to take. It is errLost then.
-func (w *workspace) check() error {
+// which makes it free for others to take. It is ErrLost then.
+func (w *Workspace) Check() error {
 	info, err := os.Lstat(w.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errLost
+		return ErrLost
 	}
 	if err != nil {
 		return err
 	}
 	if !isOwnDirectory(info) {
-		return errLost
+		return ErrLost
 	}
 	// Another repository's CMD runs as the same user: Landlock lets it change the mode.
 	if err := os.Chmod(w.dir, 0o700); err != nil {
 		return fmt.Errorf("make CMD's directories private: %w", err)
 	}
-	there, err := os.Lstat(w.path(lockFile))
+	there, err := os.Lstat(w.Path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return errLost
+		return ErrLost
 	}
 	if err != nil {
 		return err
 	}
 	if ours, err := w.lock.Stat(); err != nil || !os.SameFile(ours, there) {
-		return errors.Join(errLost, err)
+		return errors.Join(ErrLost, err)
 	}
 	return nil
 }
 
-// path returns the absolute path of one of the workspace's directories.
-func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
+// Dir returns its absolute path, without symbolic links.
+func (w *Workspace) Dir() string { return w.dir }
 
-// clean removes what the last run left, but for INDIR. What is in the place of a
+// Path returns the absolute path of one of the workspace's directories.
+func (w *Workspace) Path(name string) string { return filepath.Join(w.dir, name) }
+
+// Clean removes what the last run left, but for INDIR. What is in the place of a
 // workspace that was lost stays as it is.
-func (w *workspace) clean() error {
-	if err := w.check(); errors.Is(err, errLost) {
+func (w *Workspace) Clean() error {
+	if err := w.Check(); errors.Is(err, ErrLost) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	for _, name := range []string{outDir, tmpDir} {
-		if err := removeAll(w.path(name)); err != nil {
+	for _, name := range []string{OutDir, TmpDir} {
+		if err := removeAll(w.Path(name)); err != nil {
 			return fmt.Errorf("remove the last run's %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// empty removes all that the last run left.
-func (w *workspace) empty() error {
-	if err := w.check(); errors.Is(err, errLost) {
+// Empty removes all that the last run left.
+func (w *Workspace) Empty() error {
+	if err := w.Check(); errors.Is(err, ErrLost) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := removeAll(w.path(inDir)); err != nil {
-		return errors.Join(fmt.Errorf("remove the last run's %s: %w", inDir, err), w.clean())
+	if err := removeAll(w.Path(InDir)); err != nil {
+		return errors.Join(fmt.Errorf("remove the last run's %s: %w", InDir, err), w.Clean())
 	}
-	return w.clean()
+	return w.Clean()
 }
 
-// prepare makes OUTDIR and TMPDIR anew.
-func (w *workspace) prepare() error {
-	if err := w.clean(); err != nil {
+// Prepare makes OUTDIR and TMPDIR anew.
+func (w *Workspace) Prepare() error {
+	if err := w.Clean(); err != nil {
 		return err
 	}
-	for _, name := range []string{outDir, tmpDir} {
-		if err := os.Mkdir(w.path(name), 0o700); err != nil {
+	for _, name := range []string{OutDir, TmpDir} {
+		if err := os.Mkdir(w.Path(name), 0o700); err != nil {
 			return fmt.Errorf("make %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// tree returns OUTDIR, and INDIR for the links that lead there, as a tree with
-// these two names at its root. The caller closes the os.Root when it has read all it wants.
-func (w *workspace) tree(bounds limits.Limits) (tree, *os.Root, error) {
-	root, err := os.OpenRoot(w.dir)
-	if err != nil {
-		return tree{}, nil, err
-	}
-	return tree{
-		fsys:   root.FS(),
-		what:   "OUTDIR and INDIR",
-		limits: bounds,
-		within: func(name string) bool { return below(name, outDir) || below(name, inDir) },
-		local: func(target string) (string, bool) {
-			name, ok := strings.CutPrefix(target, w.dir+"/")
-			return name, ok
-		},
-	}, root, nil
-}
-
-// below reports whether name is dir or inside it.
-func below(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, dir+"/")
-}
-
-// close removes the workspace and gives up its lock. The lock's file goes last: as soon as
+// Close removes the workspace and gives up its lock. The lock's file goes last: as soon as
 // it is gone the directory may be another owner's, who then keeps it. What is in the place
 // of a workspace that was lost stays as it is.
-func (w *workspace) close() error {
-	err := w.check()
-	if errors.Is(err, errLost) {
+func (w *Workspace) Close() error {
+	err := w.Check()
+	if errors.Is(err, ErrLost) {
 		return w.lock.Close()
 	}
 	if err == nil {
-		err = w.empty()
+		err = w.Empty()
 	}
 	if err == nil {
 		err = os.Remove(w.lock.Name())

@@ -1,4 +1,4 @@
-package transform
+package confine
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ type killer struct {
 // kernel cannot do that, before 6.12, nothing happens.
 func (k *killer) scope() {
 	parent := os.Getppid()
-	if landlockABI() < 6 || unix.Kill(parent, 0) != nil {
+	if LandlockABI() < 6 || unix.Kill(parent, 0) != nil {
 		return
 	}
 	rules, err := llsyscall.LandlockCreateRuleset(&llsyscall.RulesetAttr{Scoped: llsyscall.ScopeSignal}, 0)
