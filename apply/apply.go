@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 )
@@ -201,22 +202,22 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 	}
 	s.forgetGone(plan, result)
 	now := s.memory(plan, false, data, plan.spent(result, pruned))
-	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(scopeOf(ids))), now)
+	return s.saveParent(ctx, plan, plan.keepUnknown(plan.keepUnseen(inventory.ScopeOf(ids))), now)
 }
 
 // keepUnknown adds to what a scope is to shrink to those kinds of which no one knows
 // what is left: those that could not be looked at, and those that are not served,
 // which may be for a moment only. Where they were they may still be.
-func (p Plan) keepUnknown(is scope) scope {
+func (p Plan) keepUnknown(is inventory.Scope) inventory.Scope {
 	unknown := false
 	for gk := range p.parent.kinds() {
 		if _, served := p.kinds.Lookup(gk); !served || p.blind[gk] != nil {
-			is.kinds[gk], unknown = true, true
+			is.Kinds[gk], unknown = true, true
 		}
 	}
 	if unknown {
 		for _, ns := range p.parent.namespaces() {
-			is.namespaces[ns] = true
+			is.Namespaces[ns] = true
 		}
 	}
 	return is

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 )
@@ -77,7 +78,7 @@ func (c *Cluster) bindingWriter() string {
 func (c *Cluster) presentBindings(ctx context.Context) ([]rbacv1.RoleBinding, error) {
 	var present []rbacv1.RoleBinding
 	if w := c.watched(); w != nil {
-		if err := w.bindings.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+		if err := w.bindings.Await(ctx, inventory.Patience, apierrors.IsForbidden); err != nil {
 			return nil, err
 		}
 		w.bindings.Each(func(_ string, binding *rbacv1.RoleBinding) { present = append(present, *binding) })

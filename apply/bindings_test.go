@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/test/lab/transport"
 )
 
 // bound is a cluster with the namespaces old and new, in both of which application repos
@@ -32,7 +33,7 @@ func newBound(t *testing.T) *bound {
 	b := &bound{}
 	c, err := NewCluster(ClusterOptions{
 		OwnNamespace: "kube-system", Writer: "kubesync", Concurrency: 1, Log: zerolog.Nop(),
-		Config: &rest.Config{Host: "http://api.invalid", Transport: answers(b.answer)},
+		Config: &rest.Config{Host: "http://api.invalid", Transport: transport.Answers(b.answer)},
 	})
 	if err != nil {
 		t.Fatal(err)

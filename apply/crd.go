@@ -44,7 +44,7 @@ func (s *Set) awaitKinds(ctx context.Context, known *kube.Kinds, objects []manif
 	for id, kinds := range defined {
 		s.inVain[id] = !servesAll(known, kinds)
 	}
-	if w := s.cluster.watched(); w != nil && len(all) > 0 && slices.Contains(w.members.missing(known), s) {
+	if w := s.cluster.watched(); w != nil && len(all) > 0 && slices.Contains(w.members.Missing(known), s.user) {
 		s.wake() // what is written of a kind that was not there yet is followed from the next plan on
 	}
 	return known, nil

@@ -196,7 +196,7 @@ func (s *Set) wrote(d *declared, o manifest.Object, live metav1.Object, m observ
 	d.finished, d.proof = m.Finished || ended, newProof(m.ID, m.UID, o.Digest(), m.Entry)
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {
-		w.members.put(o.ID(), live)
+		w.members.Put(o.ID(), live)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *Set) wrote(d *declared, o manifest.Object, live metav1.Object, m observ
 // cluster is not being watched, what the plan found.
 func (s *Set) look(plan *Plan, id manifest.ID) (live observed.Member, there bool) {
 	if w := s.cluster.watched(); w != nil {
-		if live, there, known := w.members.find(id); known || there {
+		if live, there, known := w.members.Find(id); known || there {
 			return live, there
 		}
 	}

@@ -9,7 +9,7 @@
 //  2. [Set.Apply] widens the parent, keeps the RoleBindings of the application tier, writes
 //     the objects step by step (applySteps, writer.write), prunes (prune.go) and records the
 //     result in the parent. [Set.DryRun] goes the same way and writes nothing.
-//  3. Between syncs an event goes from the tracker to Set.consider, and drift through the
+//  3. Between syncs an event goes from the tracker (package inventory) to Set.consider, and drift through the
 //     corrector to Set.correct, which sends what the last sync sent.
 //
 // The parent is the ConfigMap kubesync-<name> of KEP-3659. It names every kind and namespace

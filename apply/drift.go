@@ -168,7 +168,7 @@ func (s *Set) consider(id manifest.ID, entries []metav1.ManagedFieldsEntry) {
 	if w == nil {
 		return
 	}
-	live, there, known := w.members.find(id)
+	live, there, known := w.members.Find(id)
 	if !known && !there {
 		return // nothing is known for certain; it is looked at again when it is
 	}

@@ -146,7 +146,7 @@ func (s *Set) pendDying(outcome Outcome, m observed.Member, still *stillThereErr
 	s.mu.Unlock()
 	if w := s.cluster.watched(); w != nil {
 		// Whoever saw it gone before it was noted has woken no one.
-		if live, there, known := w.members.find(m.ID); known && s.died(m.ID, live, there) {
+		if live, there, known := w.members.Find(m.ID); known && s.died(m.ID, live, there) {
 			s.wake()
 		}
 	}

@@ -86,7 +86,7 @@ func TestWhatRemains(t *testing.T) {
 // again.
 func TestDied(t *testing.T) {
 	t.Parallel()
-	id := nameOf("held")
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "held"}
 	tests := map[string]struct {
 		noted bool
 		live  observed.Member

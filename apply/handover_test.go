@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubesync/kubesync/apply/inventory"
+	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/test/lab/transport"
 )
 
 // leavingPlan is a plan of a revision, polled now, that a ConfigMap leaves.
@@ -23,29 +26,38 @@ func leavingPlan(t *testing.T) *Plan {
 		Revision: Provenance{Polled: time.Now()},
 		objects:  objectsOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: stays}}"),
 		leaving:  []observed.Member{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}}},
-		kinds:    serving(schema.GroupKind{Kind: "ConfigMap"}, "v1"),
+		kinds:    servesConfigMaps(),
+	}
+}
+
+// servesConfigMaps is the discovery of an API server that serves nothing else.
+func servesConfigMaps() *kube.Kinds {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	return &kube.Kinds{
+		Served:    map[schema.GroupVersionKind]kube.ServedKind{gvk: {GVR: gvk.GroupVersion().WithResource("configmaps"), Namespaced: true}},
+		Preferred: map[schema.GroupKind]schema.GroupVersionKind{gvk.GroupKind(): gvk},
 	}
 }
 
 // watchedCluster is one that is seen through a transport.
-func watchedCluster(t *testing.T, transport answers) *Cluster {
+func watchedCluster(t *testing.T, answers transport.Answers) *Cluster {
 	t.Helper()
-	config := &rest.Config{Host: "http://api.invalid", QPS: -1, Transport: transport}
+	config := &rest.Config{Host: "http://api.invalid", QPS: -1, Transport: answers}
 	c, err := NewCluster(ClusterOptions{Config: config, OwnNamespace: "kube-system", Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &watches{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: zerolog.Nop(), wentBack: func() {}, blind: map[string]Blind{}}
+	s := inventory.NewWatches(ctx, inventory.WatchOptions{Own: c.watching, Limited: c.limitedWatching, WentBack: func() {}, Log: zerolog.Nop()})
 	c.setWatched(&watched{
 		watches:    s,
-		members:    newTracker(s, nil, func(manifest.ID, metav1.Object) {}),
+		members:    inventory.NewTracker(s, nil, func(manifest.ID, metav1.Object) {}),
 		corrector:  newCorrector(c),
 		namespaces: follow.NewStore("namespaces", reduceNamespace, func(string, metav1.Object) {}),
 	})
 	t.Cleanup(func() {
 		cancel()
-		s.running.Wait()
+		s.Wait()
 	})
 	return c
 }

@@ -30,10 +30,10 @@ func (c *Cluster) Health(repo string) map[manifest.ID]observed.Health {
 
 // health returns how an object is.
 func (w *watched) health(id manifest.ID) observed.Health {
-	m, there, known := w.members.find(id)
+	m, there, known := w.members.Find(id)
 	switch {
 	case there:
-		return m.AssessedHealth(w.members.seesWhole(id.GroupKind()))
+		return m.AssessedHealth(w.members.SeesWhole(id.GroupKind()))
 	case known:
 		return observed.Health{State: observed.HealthUnknown, Message: notThere}
 	}

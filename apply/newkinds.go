@@ -54,7 +54,7 @@ func (a *crdHandler) Seen(crd metav1.Object) {
 	if !a.waiting {
 		a.waiting = true
 		w := a.cluster.watched()
-		w.watches.running.Go(a.await)
+		w.watches.Go(a.await)
 	}
 }
 
@@ -98,15 +98,15 @@ func (a *crdHandler) done() bool {
 // not served when it was looked for.
 func (c *Cluster) kindsAreMissed() bool {
 	w := c.watched()
-	return c.anyPending() || w != nil && len(w.members.missing(nil)) > 0
+	return c.anyPending() || w != nil && len(w.members.Missing(nil)) > 0
 }
 
 // wakeMissing has those repos synced now for which a new kind may matter.
 func (c *Cluster) wakeMissing(k *kube.Kinds) {
 	c.wakePending()
 	if w := c.watched(); w != nil {
-		for _, s := range w.members.missing(k) {
-			s.wake()
+		for _, user := range w.members.Missing(k) {
+			user.Wake()
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/prune"
@@ -147,25 +148,6 @@ func (p parent) namespaces() []string { return splitList(p.annotation(additional
 // suspended reports whether a person has stopped the set.
 func (p parent) suspended() bool { return p.annotation(manifest.SuspendAnnotation) == "true" }
 
-// scope is where members of a set can be.
-type scope struct {
-	kinds      map[schema.GroupKind]bool
-	namespaces map[string]bool
-	absent     map[string]bool // those of the namespaces that are not there, as far as is known
-}
-
-// scopeOf returns the scope that holds all the objects.
-func scopeOf(ids []manifest.ID) scope {
-	found := scope{kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
-	for _, id := range ids {
-		found.kinds[id.GroupKind()] = true
-		if id.Namespace != "" {
-			found.namespaces[id.Namespace] = true
-		}
-	}
-	return found
-}
-
 // widen makes the parent name everything that is about to be written, besides
 // all that it names already, puts our Lease on it, and takes off the record the proofs of
 // what is about to change. It comes before the first write, so that a crash at any
@@ -183,7 +165,7 @@ func (s *Set) widen(ctx context.Context, plan *Plan) error {
 // used up. If a user wrote the
 // parent since it was read, it is read again, and left alone if a person has
 // suspended it or another writer has taken it.
-func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) error {
+func (s *Set) saveParent(ctx context.Context, plan *Plan, is inventory.Scope, now memory) error {
 	for range parentTries {
 		saved, err := s.tryParent(ctx, plan.parent, is, now)
 		if err == nil {
@@ -212,18 +194,18 @@ func (s *Set) saveParent(ctx context.Context, plan *Plan, is scope, now memory) 
 }
 
 // tryParent writes the parent unless another writer has written it since p was read.
-func (s *Set) tryParent(ctx context.Context, p parent, is scope, now memory) (parent, error) {
+func (s *Set) tryParent(ctx context.Context, p parent, is inventory.Scope, now memory) (parent, error) {
 	client := s.cluster.typed.CoreV1().ConfigMaps(s.cluster.options.OwnNamespace)
 	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.parentName, Namespace: s.cluster.options.OwnNamespace}}
 	if p.live != nil {
 		next = p.live.DeepCopy()
 	}
-	delete(is.namespaces, s.cluster.options.OwnNamespace) // the parent's own is never an additional one
+	delete(is.Namespaces, s.cluster.options.OwnNamespace) // the parent's own is never an additional one
 	setAll(&next.Labels, map[string]string{manifest.ParentIDLabel: s.id, "app.kubernetes.io/managed-by": kube.FieldManager})
 	setAll(&next.Annotations, map[string]string{
 		toolingAnnotation:              parentTooling,
-		groupKindsAnnotation:           formatGroupKinds(is.kinds),
-		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.namespaces)), ","),
+		groupKindsAnnotation:           formatGroupKinds(is.Kinds),
+		additionalNamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(is.Namespaces)), ","),
 	})
 	spend(next.Annotations, now.spend)
 	// That was said of an unlisted set. Kept, it would delete this one as soon as the

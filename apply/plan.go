@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
@@ -46,7 +47,7 @@ type Plan struct {
 	live     liveNamespaces
 	parent   parent
 	members  map[manifest.ID]observed.Member // live objects of the kinds in use: the set's own, and what of the declared is another's
-	unseen   unseen
+	unseen   inventory.Unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
 	leaving  []observed.Member          // this set's members that are declared no more
 	found    []manifest.ID              // members that were found without a parent to name them
@@ -115,11 +116,11 @@ func (s *Set) survey(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return fmt.Errorf("find the set's live objects: %w", err)
 	}
-	plan.members, plan.unseen = found.members, found.unseen
+	plan.members, plan.unseen = found.Members, found.Unseen
 	if plan.blind == nil {
 		plan.blind = map[schema.GroupKind]error{}
 	}
-	maps.Copy(plan.blind, found.blind) // what one look missed no other makes good
+	maps.Copy(plan.blind, found.Blind) // what one look missed no other makes good
 	plan.leaving = s.leaving(*plan)
 	return nil
 }
@@ -232,16 +233,16 @@ func (p Plan) leftUnknown() []schema.GroupKind {
 }
 
 // scope is where the set has or is to have objects.
-func (p Plan) scope() scope {
-	in := scopeOf(append(idsOf(p.objects), p.found...))
-	maps.Copy(in.kinds, p.parent.kinds())
+func (p Plan) scope() inventory.Scope {
+	in := inventory.ScopeOf(append(idsOf(p.objects), p.found...))
+	maps.Copy(in.Kinds, p.parent.kinds())
 	for _, ns := range p.parent.namespaces() {
-		in.namespaces[ns] = true
+		in.Namespaces[ns] = true
 	}
-	in.absent = map[string]bool{}
-	for ns := range in.namespaces {
+	in.Absent = map[string]bool{}
+	for ns := range in.Namespaces {
 		if !p.live.has(ns) {
-			in.absent[ns] = true
+			in.Absent[ns] = true
 		}
 	}
 	return in

@@ -30,7 +30,7 @@ func (c *Cluster) Reference(repo string, id manifest.ID) *corev1.ObjectReference
 	if w == nil || s == nil || !s.allows(cmp.Or(id.Namespace, metav1.NamespaceDefault)) {
 		return nil
 	}
-	live, there, _ := w.members.find(id)
+	live, there, _ := w.members.Find(id)
 	if !there {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
@@ -54,7 +55,8 @@ type Set struct {
 	cluster    *Cluster
 	options    SetOptions
 	client     *kube.Client // the identity that writes the set's objects
-	id         string       // the apply set ID
+	user       *inventory.User
+	id         string // the apply set ID
 	parentName string
 	unlisted   bool // its repo is not listed, and it is there to be deleted
 	loader     *manifest.Loader
@@ -127,6 +129,7 @@ func (c *Cluster) newSet(options SetOptions) *Set {
 	if options.Tier == manifest.Application {
 		s.client = c.limited
 	}
+	s.user = &inventory.User{ID: s.id, Tier: options.Tier, Wake: s.wake}
 	return s
 }
 
@@ -145,7 +148,7 @@ func (s *Set) Close() {
 	s.cluster.forget(s)
 	if w := s.cluster.watched(); w != nil {
 		w.corrector.forget(s)
-		w.members.release(s)
+		w.members.Release(s.user)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *Set) basis() (basis, bool) {
 	if w == nil {
 		return basis{}, false
 	}
-	members, known := w.members.changesOf(s)
+	members, known := w.members.Changes(s.user)
 	parents, _, _ := w.parents.State()
 	namespaces, _, _ := w.namespaces.State()
 	parent, there := w.parents.Get(s.parentName)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/internal/revision"
 )
@@ -26,7 +27,7 @@ func (c *Cluster) KeepUnlisted(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	if err := w.parents.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+	if err := w.parents.Await(ctx, inventory.Patience, apierrors.IsForbidden); err != nil {
 		return fmt.Errorf("look for unlisted sets: %w", err)
 	}
 	var problems []error

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 )
@@ -24,7 +25,7 @@ func (s *Set) enterNamespaces(ctx context.Context, plan *Plan) error {
 			return err
 		}
 	}
-	waiting := scopeOf(slices.Collect(maps.Keys(plan.declared))).namespaces
+	waiting := inventory.ScopeOf(slices.Collect(maps.Keys(plan.declared))).Namespaces
 	if !slices.ContainsFunc(plan.unseenNamespaces(), func(ns string) bool { return plan.live.has(ns) || !waiting[ns] }) {
 		return nil // the objects that wait for these namespaces keep them in the parent
 	}
@@ -105,12 +106,12 @@ func (p Plan) unseenNamespaces() []string { return slices.Sorted(maps.Keys(p.uns
 
 // keepUnseen adds to a scope the namespaces that could not be looked at, and the kinds
 // that the set may have there: the parent must not forget them.
-func (p Plan) keepUnseen(is scope) scope {
+func (p Plan) keepUnseen(is inventory.Scope) inventory.Scope {
 	if len(p.unseen) > 0 {
 		for ns := range p.unseen {
-			is.namespaces[ns] = true
+			is.Namespaces[ns] = true
 		}
-		maps.Copy(is.kinds, p.parent.kinds())
+		maps.Copy(is.Kinds, p.parent.kinds())
 	}
 	return is
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
@@ -24,8 +25,8 @@ import (
 // watched is a cluster that is being watched: what plans are made of then, without
 // a request.
 type watched struct {
-	watches    *watches
-	members    *tracker
+	watches    *inventory.Watches
+	members    *inventory.Tracker
 	namespaces *follow.Store[string, namespace]
 	parents    *follow.Store[string, *corev1.ConfigMap]
 	bindings   *follow.Store[string, *rbacv1.RoleBinding] // by namespace
@@ -36,38 +37,38 @@ type watched struct {
 // is seen, and what drifts is corrected, if the options say so. The function it
 // returns waits until all that has ended.
 func (c *Cluster) Watch(ctx context.Context) (wait func()) {
-	s := &watches{ctx: ctx, own: c.watching, limited: c.limitedWatching, log: c.options.Log, wentBack: c.options.WentBack, blind: map[string]Blind{}}
+	s := inventory.NewWatches(ctx, inventory.WatchOptions{Own: c.watching, Limited: c.limitedWatching, WentBack: c.options.WentBack, Log: c.options.Log})
 	w := &watched{
 		watches:    s,
-		members:    newTracker(s, c.refreshKinds, c.observed),
+		members:    inventory.NewTracker(s, c.refreshKinds, c.observed),
 		namespaces: follow.NewStore("namespaces", reduceNamespace, c.namespaceSeen).Ignoring(namespace.standsAs),
 		parents:    follow.NewStore("the parent ConfigMaps", byName[*corev1.ConfigMap], c.parentSeen),
 		bindings:   follow.NewStore("RoleBindings "+manifest.BindingName, byNamespace[*rbacv1.RoleBinding], func(string, metav1.Object) { c.requestHousekeeping() }),
 		corrector:  newCorrector(c),
 	}
 	c.setWatched(w)
-	s.follow("namespaces", s.own.FollowMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
+	s.Follow("namespaces", s.Own.FollowMetadata(namespacesResource, ""), metav1.ListOptions{}, w.namespaces, nil)
 	parents := c.watchingTyped.CoreV1().ConfigMaps(c.options.OwnNamespace)
-	s.follow("parent ConfigMaps", kube.TypedResource[*corev1.ConfigMap](parents.List, parents.Watch),
+	s.Follow("parent ConfigMaps", kube.TypedResource[*corev1.ConfigMap](parents.List, parents.Watch),
 		metav1.ListOptions{LabelSelector: manifest.ParentIDLabel}, w.parents, nil)
 	bindings := c.watchingTyped.RbacV1().RoleBindings("")
-	s.followIfAllowed("RoleBindings", kube.TypedResource[*rbacv1.RoleBinding](bindings.List, bindings.Watch),
+	s.FollowIfAllowed("RoleBindings", kube.TypedResource[*rbacv1.RoleBinding](bindings.List, bindings.Watch),
 		metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName}, w.bindings)
-	s.followIfAllowed("CRDs", s.own.FollowMetadata(crdResource, ""), metav1.ListOptions{}, &crdHandler{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
+	s.FollowIfAllowed("CRDs", s.Own.FollowMetadata(crdResource, ""), metav1.ListOptions{}, &crdHandler{cluster: c, ctx: ctx, awaited: map[schema.GroupResource]time.Time{}})
 	var correcting sync.WaitGroup
 	correcting.Go(func() { w.corrector.run(ctx) })
 	return func() {
 		<-ctx.Done()
 		correcting.Wait()
-		s.running.Wait()
+		s.Wait()
 		c.setWatched(nil)
 	}
 }
 
 // Blind returns what the daemon cannot see at the moment of what it watches.
-func (c *Cluster) Blind() []Blind {
+func (c *Cluster) Blind() []inventory.Blind {
 	if w := c.watched(); w != nil {
-		return w.watches.blindSpots()
+		return w.watches.BlindSpots()
 	}
 	return nil
 }
@@ -148,7 +149,7 @@ func (c *Cluster) namespaces(ctx context.Context) (liveNamespaces, error) {
 	if w == nil {
 		return c.listNamespaces(ctx)
 	}
-	if err := w.namespaces.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+	if err := w.namespaces.Await(ctx, inventory.Patience, apierrors.IsForbidden); err != nil {
 		return liveNamespaces{}, err
 	}
 	found := liveNamespaces{labels: map[string]map[string]string{}, terminating: map[string]bool{}}
@@ -167,7 +168,7 @@ func (c *Cluster) parentOf(ctx context.Context, name string) (*corev1.ConfigMap,
 	if w == nil {
 		return c.getParent(ctx, name)
 	}
-	if err := w.parents.Await(ctx, sightPatience, apierrors.IsForbidden); err != nil {
+	if err := w.parents.Await(ctx, inventory.Patience, apierrors.IsForbidden); err != nil {
 		return nil, err
 	}
 	if live, there := w.parents.Get(name); there {
@@ -196,19 +197,30 @@ func (c *Cluster) keepParent(saved *corev1.ConfigMap) {
 }
 
 // inventoryOf finds the labelled objects that matter where a set is or is to be.
-func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in scope, of interest) (*inventory, error) {
+func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in inventory.Scope, of inventory.Interest) (*inventory.Inventory, error) {
 	w := s.cluster.watched()
 	if w == nil {
-		return s.inventory(ctx, k, in, of)
+		return inventory.Lister{Own: s.cluster.own, As: s.client}.List(ctx, k, in, of)
 	}
-	w.members.use(s, k, in.kinds)
-	found, err := w.members.look(ctx, s, in, k, of)
+	w.members.Use(s.user, k, in.Kinds)
+	found, err := w.members.Look(ctx, s.user, in, k, of)
 	if err != nil {
 		return nil, err
 	}
-	if current, _, problem := w.namespaces.State(); len(found.blind) > 0 && !current {
+	if current, _, problem := w.namespaces.State(); len(found.Blind) > 0 && !current {
 		problem = cmp.Or(problem, errors.New("the Namespaces could not be listed in time"))
 		return nil, fmt.Errorf("what there is in the cluster is not known: %w", problem) // of any kind
 	}
 	return found, nil
+}
+
+// interestOf is what a plan of the set has to know.
+func (s *Set) interestOf(plan *Plan) inventory.Interest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deleting := make(map[manifest.ID]bool, len(s.deleting))
+	for id := range s.deleting {
+		deleting[id] = true
+	}
+	return inventory.Interest{Set: s.id, Declared: plan.declared, Deleting: deleting}
 }

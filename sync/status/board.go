@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync"
@@ -15,7 +16,7 @@ import (
 // Cluster returns what is known of the cluster besides the syncs.
 type Cluster interface {
 	// Blind returns what cannot be watched at the moment.
-	Blind() []apply.Blind
+	Blind() []inventory.Blind
 	// Unlisted returns the sets whose repos are not listed any more.
 	Unlisted() []apply.Unlisted
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
@@ -290,14 +291,14 @@ func TestListedReposAreShownBeforeTheirFirstSync(t *testing.T) {
 }
 
 // sightless is a cluster that cannot be seen.
-type sightless struct{ blind []apply.Blind }
+type sightless struct{ blind []inventory.Blind }
 
-func (s sightless) Blind() []apply.Blind       { return s.blind }
+func (s sightless) Blind() []inventory.Blind   { return s.blind }
 func (s sightless) Unlisted() []apply.Unlisted { return []apply.Unlisted{{Repo: "old"}} }
 
 func TestWhatIsNotWatchedIsStale(t *testing.T) {
 	t.Parallel()
-	lost := sightless{[]apply.Blind{
+	lost := sightless{[]inventory.Blind{
 		{What: "configmaps", Since: at(3), Err: errors.New("connection refused")},
 		{What: "secrets", Since: at(2), Err: errors.New("connection refused")},
 	}}

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
@@ -40,11 +41,11 @@ type lab struct {
 // blind is a cluster of which nothing has been seen since a time.
 type blind struct{ since time.Time }
 
-func (b blind) Blind() []apply.Blind {
+func (b blind) Blind() []inventory.Blind {
 	if b.since.IsZero() {
 		return nil
 	}
-	return []apply.Blind{{What: "configmaps", Since: b.since, Err: errors.New("gone")}}
+	return []inventory.Blind{{What: "configmaps", Since: b.since, Err: errors.New("gone")}}
 }
 
 func (blind) Unlisted() []apply.Unlisted { return []apply.Unlisted{{Repo: "left"}} }

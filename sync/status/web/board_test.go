@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
@@ -17,12 +18,12 @@ import (
 
 // cluster is what a board asks besides the syncs.
 type cluster struct {
-	blind    []apply.Blind
+	blind    []inventory.Blind
 	unlisted []apply.Unlisted
 	health   map[manifest.ID]observed.Health
 }
 
-func (c *cluster) Blind() []apply.Blind                          { return c.blind }
+func (c *cluster) Blind() []inventory.Blind                      { return c.blind }
 func (c *cluster) Unlisted() []apply.Unlisted                    { return c.unlisted }
 func (c *cluster) Health(string) map[manifest.ID]observed.Health { return c.health }
 

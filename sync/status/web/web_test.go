@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/web"
@@ -329,7 +330,7 @@ func TestPagesTellWhatIsTrue(t *testing.T) {
 		"a slip":                {"/repos/cluster?state=x", nil, 400, []string{`there is no state "x"`}, nil},
 		"no such repo":          {"/repos/nowhere", nil, 404, []string{"No such repo"}, nil},
 		"stale": {"/", func(_ *status.Board, c *cluster) {
-			c.blind = []apply.Blind{{What: "configmaps", Since: time.Now().Add(-4 * time.Second), Err: errors.New("connection refused")}}
+			c.blind = []inventory.Blind{{What: "configmaps", Since: time.Now().Add(-4 * time.Second), Err: errors.New("connection refused")}}
 		}, 200, []string{"What is shown is stale", "Stale since 4 s ago", "configmaps: connection refused"}, nil},
 		"on standby": {"/repos/shop", func(b *status.Board, _ *cluster) { b.Lead(false) }, 200, []string{"stale", "this process is on standby"}, nil},
 		"no list": {"/", func(b *status.Board, _ *cluster) { b.List(nil, errors.New("lists.example: 503")) }, 200,

@@ -19,7 +19,7 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"main.go", "apply/tracker.go", "internal/limits/limits.go", "sync/status/web/web.go", "go.mod", "go.sum"} {
+	for _, want := range []string{"main.go", "apply/set.go", "internal/limits/limits.go", "sync/status/web/web.go", "go.mod", "go.sum"} {
 		if !slices.Contains(files, filepath.Join(root, want)) {
 			t.Errorf("%s is not looked at", want)
 		}

@@ -1,8 +1,7 @@
-package apply
+package inventory
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,19 +17,8 @@ import (
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/test/lab/transport"
 )
-
-// answers is a transport whose API server answers without being asked twice.
-type answers func(*http.Request) (status int, body string)
-
-// RoundTrip implements http.RoundTripper.
-func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
-	status, body := a(request)
-	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body)), Request: request,
-	}, nil
-}
 
 // TestForbiddenAtOnce has what may not be seen refused as soon as it is asked for, often
 // before the tracker has gone on to anything else: that view ends, and nothing else.
@@ -38,16 +26,16 @@ func TestForbiddenAtOnce(t *testing.T) {
 	t.Parallel()
 	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
 	refusing, err := kube.NewClient(&rest.Config{Host: "http://api.invalid", QPS: -1}, &http.Client{
-		Transport: answers(func(*http.Request) (int, string) { return http.StatusForbidden, forbidden }),
+		Transport: transport.Answers(func(*http.Request) (int, string) { return http.StatusForbidden, forbidden }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &watches{ctx: ctx, own: refusing, limited: refusing, log: zerolog.Nop(), blind: map[string]Blind{}}
+	s := NewWatches(ctx, WatchOptions{Own: refusing, Limited: refusing, Log: zerolog.Nop()})
 	secrets := schema.GroupKind{Kind: "Secret"}
-	tracked := newTracker(s, nil, func(manifest.ID, metav1.Object) {})
-	tracked.use(&Set{}, serving(secrets, "v1"), map[schema.GroupKind]bool{secrets: true})
+	tracked := NewTracker(s, nil, func(manifest.ID, metav1.Object) {})
+	tracked.Use(&User{}, serving(secrets, "v1"), map[schema.GroupKind]bool{secrets: true})
 	for range 500 {
 		if err := tracked.view(secrets, "shop", true).Await(ctx, time.Minute, apierrors.IsForbidden); !apierrors.IsForbidden(err) {
 			t.Fatalf("got %v", err)
@@ -55,7 +43,7 @@ func TestForbiddenAtOnce(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		s.running.Wait()
+		s.Wait()
 		close(ended)
 	}()
 	select {
@@ -77,9 +65,9 @@ func serving(gk schema.GroupKind, version string) *kube.Kinds {
 }
 
 // wakened is a set that counts how often it is woken.
-func wakened() (s *Set, times *int) {
+func wakened() (s *User, times *int) {
 	times = new(int)
-	return &Set{options: SetOptions{Wake: func() { *times++ }}}, times
+	return &User{Wake: func() { *times++ }}, times
 }
 
 // TestDroppedMeanwhile looks at a kind that another set, going by older discovery, has
@@ -90,15 +78,15 @@ func TestDroppedMeanwhile(t *testing.T) {
 	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	used := map[schema.GroupKind]bool{widgets: true}
 	now, older := serving(widgets, "v1"), &kube.Kinds{}
-	tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
+	tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
 	s, woken := wakened()
-	tracked.use(s, now, used)
-	tracked.use(&Set{}, older, used)
-	found, err := tracked.look(t.Context(), s, scope{kinds: used}, now, interest{})
+	tracked.Use(s, now, used)
+	tracked.Use(&User{}, older, used)
+	found, err := tracked.Look(t.Context(), s, Scope{Kinds: used}, now, Interest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.blind[widgets] == nil {
+	if found.Blind[widgets] == nil {
 		t.Error("a kind that no one looked at counts as one without objects")
 	}
 	if *woken != 1 {
@@ -113,7 +101,7 @@ func TestOtherVersion(t *testing.T) {
 	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	used := map[schema.GroupKind]bool{widgets: true}
 	is := serving(widgets, "v1")
-	tracked := newTracker(&watches{ctx: t.Context()}, func(context.Context) (*kube.Kinds, error) { return is, nil }, nil)
+	tracked := NewTracker(&Watches{ctx: t.Context()}, func(context.Context) (*kube.Kinds, error) { return is, nil }, nil)
 	one, oneWoken := wakened()
 	two, twoWoken := wakened()
 	steps := []struct {
@@ -121,17 +109,17 @@ func TestOtherVersion(t *testing.T) {
 		do       func()
 		one, two int
 	}{
-		{"both plan", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 0, 0},
+		{"both plan", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 0, 0},
 		{"a watch ends, and all is as it was", func() { tracked.lookAnew(widgets) }, 0, 0},
 		{"a watch ends, since the version is gone", func() { is = serving(widgets, "v2"); tracked.lookAnew(widgets) }, 1, 1},
-		{"both plan for that", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 1, 1},
-		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.use(one, is, used) }, 1, 2},
-		{"the other plans for that", func() { tracked.use(two, is, used) }, 1, 2},
+		{"both plan for that", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 1, 1},
+		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.Use(one, is, used) }, 1, 2},
+		{"the other plans for that", func() { tracked.Use(two, is, used) }, 1, 2},
 		{"the kind is gone", func() { is = &kube.Kinds{}; tracked.lookAnew(widgets) }, 2, 3},
-		{"both plan without it", func() { tracked.use(one, is, used); tracked.use(two, is, used) }, 2, 3},
+		{"both plan without it", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 2, 3},
 		{"no one uses it when its watch ends", func() {
-			tracked.release(one)
-			tracked.release(two)
+			tracked.Release(one)
+			tracked.Release(two)
 			is = serving(widgets, "v4")
 			tracked.lookAnew(widgets)
 		}, 2, 3},
@@ -152,21 +140,21 @@ func TestMissedAndRegained(t *testing.T) {
 	t.Parallel()
 	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	tests := map[string]struct {
-		do    func(tracked *tracker, v *view)
+		do    func(tracked *Tracker, v *view)
 		woken int
 	}{
-		"not seen":       {func(tracked *tracker, v *view) { tracked.miss(widgets, v) }, 0},
-		"seen":           {func(_ *tracker, v *view) { v.Current("1") }, 0},
-		"seen after it":  {func(tracked *tracker, v *view) { tracked.miss(widgets, v); v.Current("1") }, 1},
-		"seen before it": {func(tracked *tracker, v *view) { v.Current("1"); tracked.miss(widgets, v) }, 1},
-		"seen once more": {func(tracked *tracker, v *view) { v.Current("1"); tracked.miss(widgets, v); v.Current("2") }, 1},
+		"not seen":       {func(tracked *Tracker, v *view) { tracked.miss(widgets, v) }, 0},
+		"seen":           {func(_ *Tracker, v *view) { v.Current("1") }, 0},
+		"seen after it":  {func(tracked *Tracker, v *view) { tracked.miss(widgets, v); v.Current("1") }, 1},
+		"seen before it": {func(tracked *Tracker, v *view) { v.Current("1"); tracked.miss(widgets, v) }, 1},
+		"seen once more": {func(tracked *Tracker, v *view) { v.Current("1"); tracked.miss(widgets, v); v.Current("2") }, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
+			tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
 			s, woken := wakened()
-			tracked.use(s, serving(widgets, "v1"), map[schema.GroupKind]bool{widgets: true})
+			tracked.Use(s, serving(widgets, "v1"), map[schema.GroupKind]bool{widgets: true})
 			test.do(tracked, &view{Store: follow.NewStore[manifest.ID, observed.Member]("widgets", nil, nil), regained: func() { tracked.regained(widgets) }})
 			if *woken != test.woken {
 				t.Errorf("woken %d times, want %d", *woken, test.woken)

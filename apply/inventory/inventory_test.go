@@ -1,4 +1,4 @@
-package apply
+package inventory
 
 import (
 	"fmt"
@@ -32,11 +32,11 @@ func nameOf(name string) manifest.ID {
 }
 
 // seeing is a tracker that sees these ConfigMaps, and the discovery that it goes by.
-func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*tracker, *kube.Kinds) {
+func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*Tracker, *kube.Kinds) {
 	t.Helper()
 	is := serving(configMapKind, "v1")
-	tracked := newTracker(&watches{ctx: t.Context()}, nil, nil)
-	tracked.use(&Set{}, is, map[schema.GroupKind]bool{configMapKind: true})
+	tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
+	tracked.Use(&User{}, is, map[schema.GroupKind]bool{configMapKind: true})
 	store := follow.NewStore("configmaps", func(o metav1.Object) (manifest.ID, observed.Member) {
 		m := observed.NewMember(configMapKind, tracked.kinds[configMapKind].served.GVR, o)
 		return m.ID, m
@@ -57,26 +57,26 @@ func TestInventory(t *testing.T) {
 		labelled("ours", "us"), labelled("ours-left", "us"), labelled("theirs", "them"), labelled("theirs-declared", "them"), labelled("theirs-deleting", "them"),
 	}
 	tests := map[string]struct {
-		of   interest
+		of   Interest
 		want []string
 	}{
-		"nothing declared": {interest{set: "us"}, []string{"ours", "ours-left"}},
-		"declared":         {interest{set: "us", declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("absent"): true}}, []string{"ours", "ours-left"}},
+		"nothing declared": {Interest{Set: "us"}, []string{"ours", "ours-left"}},
+		"declared":         {Interest{Set: "us", Declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("absent"): true}}, []string{"ours", "ours-left"}},
 		"declared, and another's": {
-			interest{set: "us", declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("theirs-declared"): true}},
+			Interest{Set: "us", Declared: map[manifest.ID]bool{nameOf("ours"): true, nameOf("theirs-declared"): true}},
 			[]string{"ours", "ours-left", "theirs-declared"},
 		},
 		"being deleted, and another's by now": {
-			interest{set: "us", deleting: map[manifest.ID]bool{nameOf("theirs-deleting"): true}},
+			Interest{Set: "us", Deleting: map[manifest.ID]bool{nameOf("theirs-deleting"): true}},
 			[]string{"ours", "ours-left", "theirs-deleting"},
 		},
-		"no set": {interest{set: "no one"}, nil},
+		"no set": {Interest{Set: "no one"}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tracked, is := seeing(t, live...)
-			watched, err := tracked.look(t.Context(), &Set{}, scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}, is, test.of)
+			watched, err := tracked.Look(t.Context(), &User{}, Scope{Kinds: map[schema.GroupKind]bool{configMapKind: true}}, is, test.of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,16 +85,16 @@ func TestInventory(t *testing.T) {
 			for _, object := range live {
 				visit(object)
 			}
-			for how, found := range map[string]*inventory{"watched": watched, "listed": listed} {
+			for how, found := range map[string]*Inventory{"watched": watched, "listed": listed} {
 				var got []string
-				for id := range found.members {
+				for id := range found.Members {
 					got = append(got, id.Name)
 				}
 				if slices.Sort(got); !slices.Equal(got, test.want) {
 					t.Errorf("%s: found %v, want %v", how, got, test.want)
 				}
 			}
-			if !maps.EqualFunc(watched.members, listed.members, func(a, b observed.Member) bool { return a.UID == b.UID && a.Set == b.Set }) {
+			if !maps.EqualFunc(watched.Members, listed.Members, func(a, b observed.Member) bool { return a.UID == b.UID && a.Set == b.Set }) {
 				t.Error("a watch and a list differ")
 			}
 		})
@@ -114,13 +114,13 @@ func TestPlansBesideOthers(t *testing.T) {
 			live = append(live, labelled(fmt.Sprintf("ours-%d", i), fmt.Sprintf("us-%d", i)))
 		}
 		tracked, is := seeing(t, live...)
-		in := scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}
-		found := make([]*inventory, sets)
+		in := Scope{Kinds: map[schema.GroupKind]bool{configMapKind: true}}
+		found := make([]*Inventory, sets)
 		before := memoryNow()
 		for i := range found {
 			var err error
-			of := interest{set: fmt.Sprintf("us-%d", i), declared: map[manifest.ID]bool{nameOf(fmt.Sprintf("ours-%d", i)): true, nameOf("theirs-1"): true}}
-			if found[i], err = tracked.look(t.Context(), &Set{}, in, is, of); err != nil {
+			of := Interest{Set: fmt.Sprintf("us-%d", i), Declared: map[manifest.ID]bool{nameOf(fmt.Sprintf("ours-%d", i)): true, nameOf("theirs-1"): true}}
+			if found[i], err = tracked.Look(t.Context(), &User{}, in, is, of); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,10 +155,10 @@ func BenchmarkLook(b *testing.B) {
 		live = append(live, labelled(fmt.Sprintf("theirs-%d", i), fmt.Sprintf("them-%d", i%500)))
 	}
 	tracked, is := seeing(b, live...)
-	in := scope{kinds: map[schema.GroupKind]bool{configMapKind: true}}
+	in := Scope{Kinds: map[schema.GroupKind]bool{configMapKind: true}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tracked.look(b.Context(), &Set{}, in, is, interest{set: "them-7"}); err != nil {
+		if _, err := tracked.Look(b.Context(), &User{}, in, is, Interest{Set: "them-7"}); err != nil {
 			b.Fatal(err)
 		}
 	}

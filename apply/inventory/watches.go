@@ -1,4 +1,4 @@
-package apply
+package inventory
 
 import (
 	"context"
@@ -18,21 +18,38 @@ import (
 	"github.com/kubesync/kubesync/apply/kube/follow"
 )
 
-// watches runs watches until its context ends, and keeps which of them are lost at the
+// WatchOptions say how watches reach the API server. The clients have no limit on how long a
+// request may last.
+type WatchOptions struct {
+	Own     *kube.Client // the daemon's own identity
+	Limited *kube.Client // the identity that writes for application repos
+	// WentBack is called when the API server has gone back to an earlier state.
+	WentBack func()
+	Log      zerolog.Logger
+}
+
+// Watches runs watches until its context ends, and keeps which of them are lost at the
 // moment.
-type watches struct {
+type Watches struct {
+	WatchOptions
 	ctx     context.Context
-	own     *kube.Client // the daemon's own identity, without a time limit
-	limited *kube.Client // impersonates LimitedUser, without a time limit
-	log     zerolog.Logger
-	// wentBack is called when the API server has gone back to an earlier state.
-	wentBack func()
-	running  sync.WaitGroup
+	running sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
 	blind map[string]Blind
 	said  bool // that something is not seen
 }
+
+// NewWatches returns watches that end with ctx.
+func NewWatches(ctx context.Context, options WatchOptions) *Watches {
+	return &Watches{WatchOptions: options, ctx: ctx, blind: map[string]Blind{}}
+}
+
+// Wait waits until all watches have ended, and what Go was given.
+func (s *Watches) Wait() { s.running.Wait() }
+
+// Go runs what belongs to the watches and ends with their context.
+func (s *Watches) Go(do func()) { s.running.Go(do) }
 
 // Blind is something that cannot be watched at the moment.
 type Blind struct {
@@ -46,10 +63,10 @@ func (b Blind) String() string {
 	return fmt.Sprintf("%s since %s: %v", b.What, b.Since.Format(time.TimeOnly), b.Err)
 }
 
-// follow begins to follow a resource. Lost, unless nil, is called when it cannot be
+// Follow begins to follow a resource. Lost, unless nil, is called when it cannot be
 // followed any more, each time it was tried, and may end it by stop. The function that
-// follow returns does so, too; lost may be called before follow has returned.
-func (s *watches) follow(what string, resource follow.Resource, matching metav1.ListOptions, handler follow.Handler,
+// Follow returns does so, too; lost may be called before follow has returned.
+func (s *Watches) Follow(what string, resource follow.Resource, matching metav1.ListOptions, handler follow.Handler,
 	lost func(err error, stop context.CancelFunc),
 ) context.CancelFunc {
 	ctx, stop := context.WithCancel(s.ctx)
@@ -71,8 +88,8 @@ const (
 	lastAsking  = 10 * time.Minute
 )
 
-// followIfAllowed follows what the daemon can do without.
-func (s *watches) followIfAllowed(what string, resource follow.Resource, matching metav1.ListOptions, handler follow.Handler) {
+// FollowIfAllowed follows what the daemon can do without.
+func (s *Watches) FollowIfAllowed(what string, resource follow.Resource, matching metav1.ListOptions, handler follow.Handler) {
 	s.running.Go(func() {
 		for wait := firstAsking; s.ctx.Err() == nil; wait = min(2*wait, lastAsking) {
 			ctx, stop := context.WithCancel(s.ctx)
@@ -94,7 +111,7 @@ func (s *watches) followIfAllowed(what string, resource follow.Resource, matchin
 // observer passes on what a handler receives, and notes what is lost and current again.
 type observer struct {
 	follow.Handler
-	watches *watches
+	watches *Watches
 	what    string
 	lost    func(error)
 }
@@ -110,7 +127,7 @@ func (w observer) Lost(err error) {
 	w.Handler.Lost(err)
 	w.watches.note(w.what, err)
 	if errors.Is(err, follow.ErrWentBack) {
-		w.watches.wentBack()
+		w.watches.WentBack()
 	}
 	if w.lost != nil {
 		w.lost(err)
@@ -118,7 +135,7 @@ func (w observer) Lost(err error) {
 }
 
 // note notes that something is not seen.
-func (s *watches) note(what string, err error) {
+func (s *Watches) note(what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since := time.Now()
@@ -128,23 +145,23 @@ func (s *watches) note(what string, err error) {
 	s.blind[what] = Blind{What: what, Since: since, Err: err}
 	if !s.said && !kube.Expired(err) && !apierrors.IsForbidden(err) { // what is forbidden a plan reports
 		s.said = true
-		s.log.Warn().Err(err).Str("what", what).Msg("watch lost: changes in the cluster are not seen until it is back")
+		s.Log.Warn().Err(err).Str("what", what).Msg("watch lost: changes in the cluster are not seen until it is back")
 	}
 }
 
 // forget notes that something is seen again, or no longer looked at.
-func (s *watches) forget(what string) {
+func (s *Watches) forget(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.blind, what)
 	if s.said && len(s.blind) == 0 {
 		s.said = false
-		s.log.Info().Msg("watch restored")
+		s.Log.Info().Msg("watch restored")
 	}
 }
 
-// blindSpots returns what is not seen at the moment.
-func (s *watches) blindSpots() []Blind {
+// BlindSpots returns what is not seen at the moment.
+func (s *Watches) BlindSpots() []Blind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.blind), func(a, b Blind) int { return strings.Compare(a.What, b.What) })

@@ -1,0 +1,26 @@
+package inventory
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/manifest"
+)
+
+// Scope is where members of a set can be.
+type Scope struct {
+	Kinds      map[schema.GroupKind]bool
+	Namespaces map[string]bool
+	Absent     map[string]bool // those of the namespaces that are not there, as far as is known
+}
+
+// ScopeOf returns the scope that holds all the objects.
+func ScopeOf(ids []manifest.ID) Scope {
+	found := Scope{Kinds: map[schema.GroupKind]bool{}, Namespaces: map[string]bool{}}
+	for _, id := range ids {
+		found.Kinds[id.GroupKind()] = true
+		if id.Namespace != "" {
+			found.Namespaces[id.Namespace] = true
+		}
+	}
+	return found
+}
