@@ -82,6 +82,7 @@ func TestLoad(t *testing.T) {
 		"JSON, cut off":         {"{\"apiVersion\":\"v1\",\n\"kind\":\"Conf", "problem m.yaml:2: not valid JSON: unexpected EOF\n"},
 		"JSON, rubbish after":   {"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}}\n}", "object m.yaml:1 ConfigMap/a\nproblem m.yaml:2: not valid JSON: invalid character '}' looking for beginning of value\n"},
 		"JSON, duplicate key":   {"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\n\"metadata\":{\"name\":\"a\",\n\"labels\":{},\n\"name\":\"b\"}}", "problem m.yaml:4: duplicate key metadata.name: it is set on line 2 already\n"},
+		"JSON, duplicate long":  {"{\"" + strings.Repeat("k", 2000) + "\":1,\n\"" + strings.Repeat("k", 2000) + "\":1}", "problem m.yaml:1: duplicate key: duplicate field \"" + strings.Repeat("k", 2000) + "\"\n"},
 		"JSON, tabs and escape": {"{\n\t\"apiVersion\":\"v1\",\n\t\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"\\u0061\"},\"data\":{\"k\":\"\\ud83d\\ude00\\/\"}}", "object m.yaml:1 ConfigMap/a\n"},
 
 		"List": {
@@ -97,6 +98,9 @@ func TestLoad(t *testing.T) {
 		"List as JSON": {
 			"{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}},\n\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"}}]}",
 			"object m.yaml:2 ConfigMap/a\nobject m.yaml:4 ConfigMap/b\n"},
+		"List as JSON, odd texts": {
+			"{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[\n\t{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"<<\":\"\u007f\u0085\u2028\\ud83d\\ude00\\/*a &b\"}},\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"}}]}",
+			"object m.yaml:2 ConfigMap/a\nobject m.yaml:3 ConfigMap/b\n"},
 		"List, empty":          {"apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\n---\napiVersion: v1\nkind: List\nitems: null\n", ""},
 		"List of wrong items":  {"apiVersion: v1\nkind: List\nitems:\n- x\n- {metadata: {name: a}}\n", "problem m.yaml:4: items[0] of the List is a string, not an object\nproblem m.yaml:5: a: apiVersion is missing\nproblem m.yaml:5: a: kind is missing\n"},
 		"kind that ends so":    {"apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: a}\nspec: {items: []}\n", "object m.yaml:1 AllowList/a\n"},
@@ -113,8 +117,14 @@ func TestLoad(t *testing.T) {
 		"NUL":                  {a + "# x\ndata: {k: \"\x00\"}\n", "problem m.yaml:5: not valid YAML: control characters are not allowed\n"},
 		"broken, others found": {"a: [\n---\n" + a + "---\nb: b: b\n---\n" + b, "object m.yaml:3 ConfigMap/a\nobject m.yaml:9 ConfigMap/b\nproblem m.yaml:1: not valid YAML: did not find expected node content\nproblem m.yaml:7: not valid YAML: mapping values are not allowed in this context\n"},
 		"tab":                  {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: a\n", "problem m.yaml:4: not valid YAML: found character that cannot start any token (the line is indented with a tab: YAML wants spaces)\n"},
-		"template":             {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\n", "problem m.yaml:4: not valid YAML: a mapping or a list stands where a key belongs (a template that was not rendered?)\n"},
-		"template control":     {"# x\n{{ if .Values.x }}\napiVersion: v1\n{{ end }}\n", "problem m.yaml:2: not valid YAML: a mapping or a list stands where a key belongs (a template that was not rendered?)\n"},
+		"template":             {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\n", "problem m.yaml:4: not valid YAML: a mapping, a list or null stands where a key belongs (a template that was not rendered?)\n"},
+		"template control":     {"# x\n{{ if .Values.x }}\napiVersion: v1\n{{ end }}\n", "problem m.yaml:2: not valid YAML: a mapping, a list or null stands where a key belongs (a template that was not rendered?)\n"},
+		"flow never closed":    {a + "data: {k: [x\nl: y\n", "problem m.yaml:4: not valid YAML: did not find expected ',' or ']'\n"},
+		"bad indent":           {a + "data:\n  k: x\n l: y\n", "problem m.yaml:6: not valid YAML: did not find expected key\n"},
+		"infinite":             {a + "x: .inf\n", "problem m.yaml:4: not valid YAML: a number that is infinite or not a number\n"},
+		"does not fit its tag": {a + "x: !!int y\n", "problem m.yaml:4: not valid YAML: a value does not fit the tag (!!type) before it\n"},
+		"null as a key":        {a + "x: {~: y}\n", "problem m.yaml:4: not valid YAML: a mapping, a list or null stands where a key belongs\n"},
+		"merge of a text":      {a + "x: {<<: y}\n", "problem m.yaml:4: not valid YAML: << stands without the mapping that it merges\n"},
 		"duplicate key":        {"# x\n" + a + "data:\n  k: 1\n  l: 2\n  k: 3\n", "problem m.yaml:8: duplicate key data.k: it is set on line 6 already\n"},
 		"duplicate keys, list": {a + "x:\n- y: {z: 1, z: 2}\nkind: B\n", "problem m.yaml:5: duplicate key x.y.z: it is set on line 5 already\nproblem m.yaml:6: duplicate key kind: it is set on line 2 already\n"},
 		"anchor unknown":       {a + "data: {password: *hunter2}\n", "problem m.yaml:4: not valid YAML: an alias (*name) without its anchor (&name); text that starts with * must be quoted\n"},

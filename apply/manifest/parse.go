@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
+	"regexp"
 	"strconv"
-	"strings"
+	"unicode"
 
 	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -34,13 +36,18 @@ func (f *parsedFile) parseJSON(values []document, failed *Problem) {
 		}
 		at, duplicates := place{line: doc.line}, []duplicate(nil)
 		if len(strict) > 0 || mayBeList(value) {
-			at, duplicates = walkJSON(doc.text, doc.line)
+			if node, err := parseNode(JSONAsYAML(doc.text)); err == nil {
+				at, duplicates = yamlPlace(node, doc.line-1), yamlDuplicates(node, doc.line-1, nil)
+			}
 		}
-		if len(duplicates) > 0 {
+		switch {
+		case len(duplicates) > 0:
 			f.problems = append(f.problems, duplicateProblems(duplicates)...)
-			continue
+		case len(strict) > 0:
+			f.problem(doc.line, "duplicate key: %v", strict[0])
+		default:
+			f.add(value, at)
 		}
-		f.add(value, at)
 	}
 	if failed != nil {
 		f.problems = append(f.problems, *failed)
@@ -55,7 +62,7 @@ func (f *parsedFile) parseYAML(doc document) (any, place, []Problem) {
 	if hasAliases(doc.text) {
 		node, err := parseNode(doc.text)
 		if err != nil {
-			return nil, at, []Problem{yamlProblem(doc, err)}
+			return nil, at, []Problem{yamlProblem(doc)}
 		}
 		// Without a bound a few lines fill the memory.
 		if most := int(f.limits.Of(limits.Expansion)); expansion(node, most, map[*yamlv3.Node]int{}) >= most {
@@ -69,7 +76,7 @@ func (f *parsedFile) parseYAML(doc document) (any, place, []Problem) {
 	}
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &value); err != nil {
-		return nil, at, []Problem{yamlProblem(doc, err)}
+		return nil, at, []Problem{yamlProblem(doc)}
 	}
 	if mayBeList(value) {
 		if node, err := parseNode(doc.text); err == nil {
@@ -88,7 +95,7 @@ func yamlToJSON(doc document) ([]byte, []Problem) {
 	if errors.As(err, &strict) {
 		node, nodeErr := parseNode(doc.text)
 		if nodeErr != nil {
-			return nil, []Problem{yamlProblem(doc, err)}
+			return nil, []Problem{yamlProblem(doc)}
 		}
 		if duplicates := yamlDuplicates(node, doc.line-1, nil); len(duplicates) > 0 {
 			return nil, duplicateProblems(duplicates)
@@ -96,7 +103,7 @@ func yamlToJSON(doc document) ([]byte, []Problem) {
 		text, err = yaml.YAMLToJSON(doc.text)
 	}
 	if err != nil {
-		return nil, []Problem{yamlProblem(doc, err)}
+		return nil, []Problem{yamlProblem(doc)}
 	}
 	return text, nil
 }
@@ -108,6 +115,23 @@ func parseNode(text []byte) (*yamlv3.Node, error) {
 		return nil, err
 	}
 	return &node, nil
+}
+
+// jsonTexts finds the texts in a JSON document.
+var jsonTexts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// JSONAsYAML rewrites valid JSON where YAML, of whose nodes the line is known, takes
+// less of it: tabs between values, which do not occur inside of them, and escapes such
+// as those of a slash or of half a character.
+func JSONAsYAML(content []byte) []byte {
+	content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
+	return jsonTexts.ReplaceAllFunc(content, func(quoted []byte) []byte {
+		var text string
+		if err := json.Unmarshal(quoted, &text); err != nil {
+			return quoted
+		}
+		return []byte(strconv.QuoteToASCII(text)) // YAML knows all escapes of Go
+	})
 }
 
 // hasAliases reports whether text may hold aliases; it may err on that side.
@@ -137,81 +161,105 @@ func duplicateProblems(duplicates []duplicate) []Problem {
 	return problems
 }
 
-// yamlProblem words an error of a YAML library: at the line in the file, and
-// without the document's values, which some of the errors quote.
-func yamlProblem(doc document, err error) Problem {
-	line, text := yamlErrorLine(doc, err)
+// yamlProblem words why a document cannot be read: at the line in the file, and without
+// the document's values, which the libraries' own errors may quote.
+func yamlProblem(doc document) Problem {
+	line, text := brokenSyntax(doc.text)
+	if text == "" {
+		line, text = unfit(doc.text)
+	}
 	lines := bytes.Split(bytes.TrimRight(doc.text, "\n"), []byte("\n"))
 	line = max(1, min(line, len(lines)))
 	return Problem{
 		Origin: Origin{Line: doc.line + line - 1},
-		Text:   "not valid YAML: " + withoutValues(text) + hint(lines[line-1]),
+		Text:   "not valid YAML: " + text + hint(lines[line-1]),
 	}
 }
 
-// yamlErrorLine takes an error apart: the line it means, counted from the
-// document's first, and the rest of its text. Some errors report no line, or the
-// one before.
-func yamlErrorLine(doc document, err error) (int, string) {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
-	if rest, found := strings.CutPrefix(text, "line "); found {
-		if number, message, found := strings.Cut(rest, ": "); found {
-			line, _ := strconv.Atoi(number)
-			if isParserError(message) {
-				line++
-			}
-			return line, message
+// numbered is an error of YAML's syntax, which quotes nothing of the document.
+var numbered = regexp.MustCompile(`^yaml: line \d+: (.*)`)
+
+// lookAhead is how many lines more than the broken one YAML's parser reads, and then some:
+// it wants to know how a value goes on.
+const lookAhead = 4
+
+// brokenSyntax says at which line of a text its syntax breaks, and how; the text is empty
+// if it does not. The library's own number is often that of another line. So it is the
+// first line, of the last ones that were read, with which the text is broken in the same way
+// as with all that follow.
+func brokenSyntax(text []byte) (int, string) {
+	// An error on the first line would have no number.
+	text = append([]byte("\n"), text...)
+	_, broken := parseNode(text)
+	if broken == nil {
+		return 0, ""
+	}
+	parts := numbered.FindStringSubmatch(broken.Error())
+	if control := bytes.IndexFunc(text, isControl); parts == nil && control >= 0 {
+		return bytes.Count(text[:control], []byte("\n")), "control characters are not allowed"
+	}
+	unread := bytes.NewReader(text)
+	_ = yamlv3.NewDecoder(byByte{unread}).Decode(new(yamlv3.Node)) // how far does it get?
+	end := len(text) - unread.Len()
+	for range lookAhead {
+		before := bytes.LastIndexByte(text[:end-1], '\n') + 1
+		if _, err := parseNode(text[:before]); err == nil || err.Error() != broken.Error() {
+			break
+		}
+		end = before
+	}
+	line := bytes.Count(text[:end-1], []byte("\n"))
+	if parts == nil {
+		return line, "an alias (*name) without its anchor (&name); text that starts with * must be quoted"
+	}
+	return line, parts[1]
+}
+
+// isControl reports whether a character is one that YAML does not allow.
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\u0085' }
+
+// byByte reads a byte at a time, so that no more is read than is looked at.
+type byByte struct{ *bytes.Reader }
+
+// Read implements io.Reader.
+func (b byByte) Read(p []byte) (int, error) { return b.Reader.Read(p[:1]) }
+
+// unfit says at which line a text holds what YAML knows and JSON, hence an object, does
+// not, and what it is.
+func unfit(text []byte) (int, string) {
+	if node, err := parseNode(text); err == nil {
+		if line, what := unfitNode(node); what != "" {
+			return line, what
 		}
 	}
-	if strings.HasPrefix(text, "control characters") {
-		return controlLine(doc.text), text
-	}
-	if anchor, found := strings.CutPrefix(text, "unknown anchor '"); found {
-		anchor, _, _ = strings.Cut(anchor, "'")
-		return lineAt(doc.text, max(0, bytes.Index(doc.text, []byte("*"+anchor)))), text
-	}
-	if isKeyError(text) {
-		if node, err := parseNode(doc.text); err == nil {
-			return complexKeyLine(node), text
+	return 1, "it cannot be converted to JSON"
+}
+
+// unfitNode looks for it in a node.
+func unfitNode(node *yamlv3.Node) (int, string) {
+	for i, child := range node.Content {
+		isKey := node.Kind == yamlv3.MappingNode && i%2 == 0
+		switch tag := child.ShortTag(); {
+		case isKey && (tag == "!!map" || tag == "!!seq" || tag == "!!null"):
+			return child.Line, "a mapping, a list or null stands where a key belongs"
+		case isKey && tag == "!!merge" && node.Content[i+1].Kind == yamlv3.ScalarNode:
+			return child.Line, "<< stands without the mapping that it merges"
+		}
+		if line, what := unfitNode(child); what != "" {
+			return line, what
 		}
 	}
-	return 1, text
-}
-
-// isKeyError reports whether an error is about a key that is a mapping or a list.
-func isKeyError(text string) bool {
-	return strings.HasPrefix(text, "invalid map key") || strings.HasPrefix(text, "unsupported map key")
-}
-
-// isParserError reports whether an error of the YAML libraries gives the number of the
-// line before the one it means.
-func isParserError(text string) bool {
-	prefixes := []string{
-		"did not find expected <", "did not find expected node content", "did not find expected '-' indicator",
-		"did not find expected key", "did not find expected ',' or", "found undefined tag handle",
-		"found duplicate %", "found incompatible YAML document",
+	if node.Kind != yamlv3.ScalarNode {
+		return 0, ""
 	}
-	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
-}
-
-// withoutValues replaces the errors that quote the document: what they quote may
-// be a password that a user forgot to quote.
-func withoutValues(text string) string {
-	switch {
-	case strings.HasPrefix(text, "unknown anchor"):
-		return "an alias (*name) without its anchor (&name); text that starts with * must be quoted"
-	case strings.HasPrefix(text, "anchor"):
-		return "an anchor (&name) whose value contains itself"
-	case isKeyError(text):
-		return "a mapping or a list stands where a key belongs"
-	case strings.HasPrefix(text, "cannot decode"), strings.HasPrefix(text, "cannot unmarshal"):
-		return "a value does not fit the tag (!!type) before it"
-	case strings.HasPrefix(text, "json: unsupported value"):
-		return "a number that is infinite or not a number"
-	case strings.Contains(text, "already set in map"):
-		return "a key is set twice in one mapping"
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return node.Line, "a value does not fit the tag (!!type) before it"
 	}
-	return text
+	if number, ok := value.(float64); ok && (math.IsInf(number, 0) || math.IsNaN(number)) {
+		return node.Line, "a number that is infinite or not a number"
+	}
+	return 0, ""
 }
 
 // hint adds what the line at fault suggests.
@@ -224,12 +272,4 @@ func hint(line []byte) string {
 		return " (the line is indented with a tab: YAML wants spaces)"
 	}
 	return ""
-}
-
-// controlLine returns the line, from 1, of the first control character.
-func controlLine(text []byte) int {
-	at := bytes.IndexFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85
-	})
-	return lineAt(text, max(at, 0))
 }

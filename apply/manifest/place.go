@@ -11,7 +11,7 @@ import (
 
 // place is where a value stands in its file, and where the items of the list
 // stand that it may be. The parsers that give values their meaning (the ones
-// kubectl uses) report no lines, so others look for them where they are needed.
+// kubectl uses) report no lines, so another one looks for them where they are needed.
 type place struct {
 	line  int
 	items []place
@@ -77,20 +77,6 @@ func yamlDuplicates(node *yaml.Node, offset int, path []string) []duplicate {
 	return found
 }
 
-// complexKeyLine finds the line of the first key that is a mapping or a list; 0
-// if there is none.
-func complexKeyLine(node *yaml.Node) int {
-	for i, child := range node.Content {
-		if node.Kind == yaml.MappingNode && i%2 == 0 && (child.Kind == yaml.MappingNode || child.Kind == yaml.SequenceNode) {
-			return child.Line
-		}
-		if line := complexKeyLine(child); line > 0 {
-			return line
-		}
-	}
-	return 0
-}
-
 // expansion is what a node weighs, in bytes about, when its aliases are replaced
 // by what they stand for. It stops counting at the limit.
 func expansion(node *yaml.Node, limit int, known map[*yaml.Node]int) int {
@@ -111,98 +97,6 @@ func expansion(node *yaml.Node, limit int, known map[*yaml.Node]int) int {
 	}
 	known[node] = min(size, limit)
 	return known[node]
-}
-
-// jsonWalk finds in JSON text what yamlPlace and yamlDuplicates find in YAML.
-type jsonWalk struct {
-	decoder    *json.Decoder
-	text       []byte
-	offset     int // how far into the text lines were counted
-	line       int // of the file, at that offset
-	duplicates []duplicate
-}
-
-// walkJSON reads one JSON value that is known to be valid.
-func walkJSON(text []byte, line int) (place, []duplicate) {
-	w := &jsonWalk{decoder: json.NewDecoder(bytes.NewReader(text)), text: text, line: line}
-	w.decoder.UseNumber()
-	at, err := w.value(nil)
-	if err != nil {
-		return place{line: line}, nil
-	}
-	return at, w.duplicates
-}
-
-// value reads one value.
-func (w *jsonWalk) value(path []string) (place, error) {
-	at := place{line: w.nextLine()}
-	token, err := w.decoder.Token()
-	if err != nil {
-		return at, err
-	}
-	switch token {
-	case json.Delim('{'):
-		at.items, err = w.object(path)
-	case json.Delim('['):
-		at.items, err = w.array(path)
-	}
-	return at, err
-}
-
-// object reads a mapping, and returns the places of what its key items holds.
-func (w *jsonWalk) object(path []string) ([]place, error) {
-	var items []place
-	seen := map[string]int{}
-	for w.decoder.More() {
-		line := w.nextLine()
-		token, err := w.decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := token.(string)
-		if !ok {
-			return nil, errors.New("a key is no string")
-		}
-		keyPath := append(path[:len(path):len(path)], key)
-		if first, twice := seen[key]; twice {
-			w.duplicates = append(w.duplicates, duplicate{strings.Join(keyPath, "."), first, line})
-		}
-		seen[key] = line
-		value, err := w.value(keyPath)
-		if err != nil {
-			return nil, err
-		}
-		if key == "items" {
-			items = value.items
-		}
-	}
-	_, err := w.decoder.Token()
-	return items, err
-}
-
-// array reads a sequence.
-func (w *jsonWalk) array(path []string) ([]place, error) {
-	var items []place
-	for w.decoder.More() {
-		item, err := w.value(path)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	_, err := w.decoder.Token()
-	return items, err
-}
-
-// nextLine returns the line of the next token.
-func (w *jsonWalk) nextLine() int {
-	next := int(w.decoder.InputOffset())
-	for next < len(w.text) && strings.IndexByte(" \t\r\n,:", w.text[next]) >= 0 {
-		next++
-	}
-	w.line += bytes.Count(w.text[w.offset:next], []byte("\n"))
-	w.offset = next
-	return w.line
 }
 
 // splitJSON cuts a document into the JSON values that follow one another in it.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -120,7 +119,7 @@ func (l *List) parse(content []byte) ([]Repo, []string, error) {
 // parseArray reads the outermost value of a JSON or YAML document.
 func parseArray(content []byte) (*yaml.Node, error) {
 	if json.Valid(content) {
-		content = jsonAsYAML(content)
+		content = manifest.JSONAsYAML(content)
 	}
 	const wanted = "it must be an array of objects, each with a url"
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -140,25 +139,4 @@ func parseArray(content []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("more than one document: %s", wanted)
 	}
 	return root, nil
-}
-
-// jsonTexts finds the texts in a JSON document.
-var jsonTexts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// jsonAsYAML rewrites valid JSON where YAML, of whose nodes the line is known, takes
-// less of it: tabs between values, which do not occur inside of them, and escapes such
-// as those of a slash or of half a character.
-func jsonAsYAML(content []byte) []byte {
-	content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
-	return jsonTexts.ReplaceAllFunc(content, func(quoted []byte) []byte {
-		var text string
-		if err := json.Unmarshal(quoted, &text); err != nil {
-			return quoted
-		}
-		plain, err := json.Marshal(text)
-		if err != nil {
-			return quoted
-		}
-		return plain
-	})
 }
