@@ -24,7 +24,8 @@
 // can reach a Repo, and nothing here can skip a turn or a limit of the connection.
 //
 // Objects of a server are held in memory, as packs; when the revision changes, what it does
-// not use goes at the next poll. Objects that are pruned from a directory are gone from a
+// not use goes at the next poll. A user that does not look again into a directory that is the
+// same says so (Keep), and what it fetched below it stays, unread. Objects that are pruned from a directory are gone from a
 // revision that needs them, as they are for git.
 //
 // # Safety rules

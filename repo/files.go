@@ -106,6 +106,18 @@ func (f *files) FetchBelow(ctx context.Context, dir string) error {
 	return lazily.lists(ctx, e.hash)
 }
 
+// Keep notes that a directory, which this revision has described, is used as it is: what
+// was fetched below it, in the revision before too, is held as long as revisions have it
+// and keep it. It reports whether one did before; if not, what is needed has to be fetched.
+func (f *files) Keep(dir fs.FileInfo) bool {
+	lazily, ok := f.from.(lazy)
+	if !ok {
+		return true
+	}
+	known, ok := dir.(fileInfo)
+	return ok && lazily.keep(known.hash)
+}
+
 // isFetchError distinguishes an object that could not be fetched from a file that is not
 // there.
 func isFetchError(err error) bool {

@@ -132,6 +132,76 @@ func TestPartialBelow(t *testing.T) {
 	}
 }
 
+// TestKept holds on to what is below directories that are kept and not looked into, until
+// a revision does not keep them.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	server := gitserver.Start(t)
+	s := newSite(t, server.Dir(), "master")
+	all := map[string]string{"a/one": "1", "a/deep/two": "2", "a/deep/er/three": "3", "b/four": "4", "c": noise(3000)}
+	s.commit("one", all)
+	r := open(t, server.URL("site"), "branch:master")
+	// What was fetched before, in the way of a user that knows nothing.
+	everything := func(fsys *files) (fetched int) {
+		server.Log.Reset()
+		must(t, fsys.FetchBelow(t.Context(), "."))
+		must(t, fsys.Fetch(t.Context(), "a/one", "a/deep/two", "a/deep/er/three", "b/four"))
+		return server.Log.Count()
+	}
+	keep := func(fsys *files, dirs ...string) (kept []string) {
+		for _, dir := range dirs {
+			info, err := fsys.Stat(dir)
+			must(t, err)
+			if fsys.Keep(info) {
+				kept = append(kept, dir)
+			}
+		}
+		return kept
+	}
+	next := func(text string) *files {
+		all["d"] = text
+		s.commit(text, all)
+		fsys, err := r.Files(t.Context(), resolve(t, r))
+		must(t, err)
+		return fsys.(*files)
+	}
+	first := next("1")
+	if got := keep(first, "a", "a/deep", "a/deep/er", "b"); got != nil {
+		t.Errorf("kept of the first revision: %v", got)
+	}
+	if everything(first) == 0 {
+		t.Error("nothing was fetched")
+	}
+	for i := range 5 {
+		fsys := next(fmt.Sprint("later ", i))
+		if got := keep(fsys, "a", "b"); !slices.Equal(got, []string{"a", "b"}) {
+			t.Fatalf("revision %d: kept %v", i, got)
+		}
+		if i%2 == 0 {
+			resolve(t, r) // lets go of the revision before
+		}
+	}
+	all["a/new"] = "5"
+	fsys := next("all again")
+	if got := keep(fsys, "a", "a/deep", "a/deep/er", "b"); !slices.Equal(got, []string{"a/deep", "a/deep/er", "b"}) {
+		t.Errorf("below a directory that changed, kept %v", got)
+	}
+	resolve(t, r)
+	server.Log.Reset()
+	must(t, fsys.FetchBelow(t.Context(), "a"))
+	if got := everything(fsys); got != 0 {
+		t.Errorf("%d requests for what was fetched before", got)
+	}
+	next("not looked at")
+	fsys = next("the one after")
+	if got := keep(fsys, "a", "b"); got != nil {
+		t.Errorf("kept after a revision that was not looked at: %v", got)
+	}
+	if everything(fsys) == 0 || content(t, r, r.current.revision, "a/deep/er/three") != "3" {
+		t.Error("what was let go of was not fetched again")
+	}
+}
+
 // TestPartialFS lets the standard library try a file system of which nothing is
 // held yet, and what is fetched while one looks at it.
 func TestPartialFS(t *testing.T) {

@@ -170,6 +170,9 @@ func (r *Repo) bounded(ctx context.Context) (context.Context, context.CancelFunc
 //		Fetch(ctx context.Context, names ...string) error
 //		// FetchBelow gets the lists of a directory and of all below it.
 //		FetchBelow(ctx context.Context, dir string) error
+//		// Keep holds on to what was fetched below a directory that is not read again,
+//		// and reports whether the revision before did, so that nothing is missing.
+//		Keep(dir fs.FileInfo) bool
 //	}
 //
 // What ReadDir and fs.WalkDir do needs lists only. A FileInfo's Size is that of the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -41,7 +42,18 @@ type store struct {
 	// found in it; the rest goes when this store is settled.
 	older *store
 	kept  map[plumbing.Hash]bool
+	// below is what is known of all that is below a tree. Of trees of which the revision
+	// before knew something, older holds it: it is kept, without being asked for.
+	below map[plumbing.Hash]fact
 }
+
+// fact is something that holds of a tree and of those below it.
+type fact uint8
+
+const (
+	listed fact = 1 << iota // all trees below it are held
+	used                    // a user fetched what it needs of what is below it
+)
 
 // object implements objects, for what is held.
 func (s *store) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
@@ -102,6 +114,63 @@ func (s *store) follow(ctx context.Context, older *store) {
 	s.older, s.kept = older, map[plumbing.Hash]bool{}
 }
 
+// holds reports whether something holds of a tree, perhaps since the revision before.
+func (s *store) holds(what fact, tree plumbing.Hash) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.below[tree]&what == 0 && s.older != nil && s.older.holds(what, tree) {
+		s.learn(what, tree)
+	}
+	return s.below[tree]&what != 0
+}
+
+// learn notes what holds of a tree. The caller holds mu.
+func (s *store) learn(what fact, tree plumbing.Hash) {
+	if s.below == nil {
+		s.below = map[plumbing.Hash]fact{}
+	}
+	s.below[tree] |= what
+}
+
+// keep notes that a user uses what it fetched, or is about to fetch, below a tree. It
+// reports whether one did so before: then that is still held.
+func (s *store) keep(tree plumbing.Hash) bool {
+	before := s.holds(used, tree)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learn(used, tree)
+	return before
+}
+
+// keepBelow keeps what the revision before holds of a tree of which it knew something,
+// with all that is known of what is below. What cannot be read there is not needed, or is
+// fetched again. The caller holds mu.
+func (s *store) keepBelow(tree plumbing.Hash, done map[plumbing.Hash]bool) {
+	if done[tree] || !s.older.Has(tree) {
+		return
+	}
+	done[tree], s.kept[tree] = true, true
+	s.learn(s.older.known(tree), tree)
+	entries, err := pack.ReadTree(s.older, tree)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.Mode == filemode.Dir {
+			s.keepBelow(e.Hash, done)
+		} else {
+			s.kept[e.Hash] = true
+		}
+	}
+}
+
+// known returns all that is known of a tree.
+func (s *store) known(tree plumbing.Hash) fact {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.below[tree]
+}
+
 // settle lets go of the store of the revision before, when this revision has been
 // used: what no one asked for meanwhile is not needed any more, or is fetched
 // again. So it is no error if what is needed cannot be copied.
@@ -110,6 +179,12 @@ func (s *store) settle(ctx context.Context) {
 	defer s.mu.Unlock()
 	if s.older == nil {
 		return
+	}
+	done := map[plumbing.Hash]bool{}
+	for _, tree := range slices.Collect(maps.Keys(s.below)) {
+		if s.older.known(tree) != 0 {
+			s.keepBelow(tree, done)
+		}
 	}
 	stay, copied := s.older.divide(func(hash plumbing.Hash) bool { return s.kept[hash] && s.own(hash) == nil })
 	if len(copied) > 0 {
@@ -264,7 +339,7 @@ func (s *store) complete(ctx context.Context, c *object.Commit, tags []plumbing.
 func (s *store) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.packs, s.whole, s.older, s.kept = nil, nil, nil, nil
+	s.packs, s.whole, s.older, s.kept, s.below = nil, nil, nil, nil, nil
 }
 
 // wholePack returns the pack that has all files, nil if none has, and whether the
@@ -324,13 +399,13 @@ func (s *store) lists(ctx context.Context, tree plumbing.Hash) error {
 }
 
 // missingTrees returns the trees below one, or itself, that are not held although
-// the one they are in is.
+// the one they are in is. It does not look again below trees of which all are.
 func (s *store) missingTrees(root plumbing.Hash) ([]plumbing.Hash, error) {
 	var missing []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	var walk func(tree plumbing.Hash, depth int64) error
 	walk = func(tree plumbing.Hash, depth int64) error {
-		if seen[tree] {
+		if seen[tree] || s.holds(listed, tree) {
 			return nil
 		}
 		seen[tree] = true
@@ -355,6 +430,13 @@ func (s *store) missingTrees(root plumbing.Hash) ([]plumbing.Hash, error) {
 		return nil
 	}
 	err := walk(root, 0)
+	if err == nil && len(missing) == 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for tree := range seen {
+			s.learn(listed, tree)
+		}
+	}
 	return missing, err
 }
 

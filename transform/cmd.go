@@ -169,7 +169,7 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 		return Result{}, err
 	}
 	source := Source{Kind: KindCommand, Dir: confine.OutDir, Builder: found.builder}
-	return Result{Files: newFileSet(found.files), Source: source, Notes: append(notes, found.notes...)}, nil
+	return Result{Files: found.files, Source: source, Notes: append(notes, found.notes...)}, nil
 }
 
 // prepare makes OUTDIR and TMPDIR anew and has the revision restored in INDIR. A
@@ -256,25 +256,26 @@ func (t *Transform) collect(ctx context.Context, where *confine.Workspace) (mani
 		return manifests{}, err
 	}
 	defer root.Close()
-	found, err := t.manifests(ctx, from, confine.OutDir, ignorer{})
+	found, err := t.manifests(ctx, from, confine.OutDir, ignorer{}, nil)
 	if err != nil {
 		return manifests{}, err
 	}
-	size := int64(0)
-	for name, file := range found.files {
-		bytes, _, err := file.describe()
-		if err != nil {
-			return manifests{}, fmt.Errorf("%s: %w", name, err)
+	size, made := int64(0), map[string][]byte{}
+	err = fs.WalkDir(found.files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		size += bytes.Size()
+		info, err := entry.Info()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		size += info.Size()
 		if err := t.options.Limits.Check(limits.Manifests, "the manifests in it", size); err != nil {
-			return manifests{}, err
+			return err
 		}
-		data, err := file.read()
-		if err != nil {
-			return manifests{}, fmt.Errorf("%s: %w", name, err)
-		}
-		found.files[name] = newMadeFile(data)
-	}
-	return found, nil
+		made[name], err = fs.ReadFile(found.files, name)
+		return err
+	})
+	found.files, found.search = newFileSet(made), nil
+	return found, err
 }

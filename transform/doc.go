@@ -16,6 +16,13 @@
 //     content. What comes straight from git is fetched together beforehand (fetch.go) and
 //     read when it is asked for; what CMD or kustomize made is held in memory.
 //
+// # Cost
+//
+// A revision costs what it changes. What a search found in a directory that git knows by the
+// same hash, with no link in it, stands for the next revision (search in manifests.go): the
+// directory is not read, and its files are not fetched. The directories of a Result have a
+// hash of what is in them, so that who reads it can do the same.
+//
 // # CMD has no shell
 //
 // CMD is split into words, as bash splits the value of an unquoted variable: white space

@@ -21,6 +21,9 @@ type fetcher interface {
 	FetchFiles(ctx context.Context, files ...fs.FileInfo) error
 	// FetchBelow gets the lists of a directory and of all directories below it.
 	FetchBelow(ctx context.Context, dir string) error
+	// Keep holds on to what was fetched below a directory, which the revision has
+	// described. It reports whether the revision before did, so that nothing is missing.
+	Keep(dir fs.FileInfo) bool
 }
 
 // fetch gets what will be read of a tree.
@@ -35,27 +38,23 @@ func (t tree) fetch(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// fetchFiles gets files that were found in a tree.
-func (t tree) fetchFiles(ctx context.Context, found map[string]sourceFile) error {
+// fetchFiles gets files of a tree that a directory described.
+func (t tree) fetchFiles(ctx context.Context, files []fs.FileInfo) error {
 	from, ok := t.fsys.(fetcher)
-	if !ok || len(found) == 0 {
+	if !ok || len(files) == 0 {
 		return nil
 	}
-	var others []string
-	described := make([]fs.FileInfo, 0, len(found))
-	for _, file := range found {
-		if file.info != nil {
-			described = append(described, file.info)
-		} else {
-			others = append(others, file.resolved)
-		}
+	if err := from.FetchFiles(ctx, files...); err != nil {
+		return fmt.Errorf("fetch %d files of %s: %w", len(files), t.what, err)
 	}
-	if len(described) > 0 {
-		if err := from.FetchFiles(ctx, described...); err != nil {
-			return fmt.Errorf("fetch %d files of %s: %w", len(described), t.what, err)
-		}
-	}
-	return t.fetch(ctx, others...)
+	return nil
+}
+
+// keep holds on to what was fetched below a directory, and reports whether nothing that
+// the revision before had of it is missing.
+func (t tree) keep(dir fs.FileInfo) bool {
+	from, ok := t.fsys.(fetcher)
+	return !ok || from.Keep(dir)
 }
 
 // fetchBelow gets the lists of all directories below one.

@@ -76,6 +76,9 @@ func (f *far) FetchBelow(context.Context, string) error {
 	return f.fails
 }
 
+// Keep implements fetcher: nothing is held that was not fetched of this revision.
+func (f *far) Keep(fs.FileInfo) bool { return false }
+
 func (f *far) read(name string) {
 	if !f.held[name] && !slices.Contains(f.surprises, name) {
 		f.surprises = append(f.surprises, name)

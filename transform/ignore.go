@@ -16,7 +16,8 @@ const ignoreFile = ".kubesyncignore"
 
 // ignorer knows the patterns of .kubesyncignore. Its zero value ignores nothing.
 type ignorer struct {
-	matcher gitignore.Matcher
+	text    string
+	matcher gitignore.Matcher // nil for none
 }
 
 // readIgnore reads .kubesyncignore at the root of a tree. A tree without one
@@ -51,9 +52,9 @@ func parseIgnore(text string) ignorer {
 		patterns = append(patterns, gitignore.ParsePattern(line, nil))
 	}
 	if len(patterns) == 0 {
-		return ignorer{}
+		return ignorer{text: text}
 	}
-	return ignorer{matcher: gitignore.NewMatcher(patterns)}
+	return ignorer{text: text, matcher: gitignore.NewMatcher(patterns)}
 }
 
 // ignores reports whether a path of the repository is ignored, by itself or because

@@ -80,7 +80,7 @@ type document struct {
 
 // kustomize builds the kustomization in a directory, given by its resolved name. The
 // helper's warnings come back as notes.
-func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) (map[string]content, []string, error) {
+func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) (map[string][]byte, []string, error) {
 	if err := from.fetchKustomization(ctx, path.Join(dir, file)); err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +114,7 @@ func (t *Transform) kustomize(ctx context.Context, from tree, dir, file string) 
 }
 
 // join makes files of documents: those with the same path, in their order, are one.
-func join(documents []document) map[string]content {
+func join(documents []document) map[string][]byte {
 	texts := map[string][]byte{}
 	for _, doc := range documents {
 		if text, ok := texts[doc.Path]; ok {
@@ -123,11 +123,7 @@ func join(documents []document) map[string]content {
 			texts[doc.Path] = append([]byte(nil), doc.YAML...)
 		}
 	}
-	files := make(map[string]content, len(texts))
-	for name, text := range texts {
-		files[name] = newMadeFile(text)
-	}
-	return files
+	return texts
 }
 
 // serve gives the helper its order and answers its questions about the tree until it

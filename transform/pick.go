@@ -27,9 +27,18 @@ func ParseDir(text string) (string, error) {
 	return clean, nil
 }
 
+// searched is what the last revision was found to hold, and by which rules.
+type searched struct {
+	ignore string // the text of .kubesyncignore
+	dir    string
+	found  *search // nil if nothing was searched
+}
+
 // pick finds the manifests where there is no CMD: it chooses the directory and takes
 // what is in it.
 func (t *Transform) pick(ctx context.Context, repo tree) (Result, error) {
+	last := t.searched
+	t.searched = searched{} // after a failure it is not known what was fetched
 	source, err := t.choose(repo)
 	if err != nil {
 		return Result{}, err
@@ -41,15 +50,19 @@ func (t *Transform) pick(ctx context.Context, repo tree) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := t.manifests(ctx, repo, source.Dir, ignore)
+	if last.ignore != ignore.text || last.dir != source.Dir {
+		last.found = nil
+	}
+	found, err := t.manifests(ctx, repo, source.Dir, ignore, last.found)
 	if source.Kind == KindYMLDir && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("YMLDIR %q: nothing is applied or pruned: %w", source.Dir, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
+	t.searched = searched{ignore.text, source.Dir, found.search}
 	source.Builder = found.builder
-	return Result{Files: newFileSet(found.files), Source: source, Notes: found.notes}, nil
+	return Result{Files: found.files, Source: source, Notes: found.notes}, nil
 }
 
 // choose says which directory, or single file, of the repository counts.
@@ -71,14 +84,16 @@ func (t *Transform) choose(repo tree) (Source, error) {
 
 // manifests are those of a directory, and what made them of its files.
 type manifests struct {
-	files   map[string]content
+	files   *fileSet
+	search  *search // that found them, nil if none did
 	notes   []string
 	builder string // as in Source
 }
 
 // manifests returns the manifests of a directory of a tree: what kustomize builds of
-// it, if it is a kustomization, else its files. A single file is one itself.
-func (t *Transform) manifests(ctx context.Context, from tree, name string, ignore ignorer) (manifests, error) {
+// it, if it is a kustomization, else its files. A single file is one itself. before is
+// what a search for them found in the revision before, nil if that is not known.
+func (t *Transform) manifests(ctx context.Context, from tree, name string, ignore ignorer, before *search) (manifests, error) {
 	resolved, info, err := from.stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -86,7 +101,8 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 	case err != nil:
 		return manifests{}, fmt.Errorf("look for %s: %w", name, err)
 	case info.Mode().IsRegular():
-		return manifests{files: map[string]content{name: sourceFile{tree: from, resolved: resolved}}}, nil
+		single := node{file: file{hash: hashOf(info), resolved: resolved}}
+		return manifests{files: &fileSet{under(name, single), from}}, nil
 	case !info.IsDir():
 		return manifests{}, notRegular(name, info.Mode())
 	}
@@ -97,24 +113,17 @@ func (t *Transform) manifests(ctx context.Context, from tree, name string, ignor
 	}
 	if file != "" {
 		files, notes, err := t.kustomize(ctx, from, resolved, file)
-		return manifests{files, notes, BuiltByKustomize}, err
+		return manifests{files: newFileSet(files), notes: notes, builder: BuiltByKustomize}, err
 	}
 	finder := finder{tree: from, ignore: ignore, recursive: t.options.Recursive, limits: t.options.Limits}
-	found, err := finder.find(ctx, dir)
+	search, err := finder.find(ctx, dir, knownByHash(info, nil), before)
 	if err != nil {
 		return manifests{}, err
 	}
-	if err := from.fetchFiles(ctx, found); err != nil {
-		return manifests{}, err
+	if len(search.found.nodes) == 0 {
+		return manifests{files: &fileSet{search.found, from}, search: search, notes: []string{t.nothingIn(dir)}}, nil
 	}
-	files := make(map[string]content, len(found))
-	for name, file := range found {
-		files[name] = file
-	}
-	if len(files) == 0 {
-		return manifests{files: files, notes: []string{t.nothingIn(dir)}}, nil
-	}
-	return manifests{files: files}, nil
+	return manifests{files: &fileSet{under(name, node{folder: search.found}), from}, search: search}, nil
 }
 
 // nothingIn says that a directory holds no manifests.

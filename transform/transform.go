@@ -79,9 +79,9 @@ type Result struct {
 	// Files holds exactly the manifests: every regular file in it is one, whatever its
 	// name. What comes from the repository has its path there; what CMD wrote has
 	// OUTDIR/ before its path in OUTDIR; what kustomize built has the path of the file
-	// that it was built from, with ---, a YAML document per object. The files' FileInfo
-	// has a method Hash() string with git's hash of the content, empty if it is not
-	// known.
+	// that it was built from, with ---, a YAML document per object. The FileInfo has a
+	// method Hash() string: of a file git's hash of the content, of a directory a hash of
+	// all names and files below it, empty if it is not known.
 	Files fs.FS
 	// Source is where the manifests come from.
 	Source Source
@@ -123,6 +123,8 @@ type Transform struct {
 	// used again.
 	last         *Result
 	lastRevision string
+	// searched is what a search found in the last revision, if there was one.
+	searched searched
 	// noted holds the notes that were returned for notedRevision.
 	noted         []string
 	notedRevision string
