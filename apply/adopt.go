@@ -42,7 +42,7 @@ func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object
 func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer) (kube.Answer, error) {
 	tried := false
 	for range adoptTries {
-		patch, err := observed.ClaimsPatch(applied.Live, s.hadApplied(manifest.IDOf(object), applied.Live.GetUID()))
+		patch, err := observed.ClaimsPatch(applied.Live, s.ledger.Applied(manifest.IDOf(object), applied.Live.GetUID()))
 		if err != nil {
 			return applied, err
 		}

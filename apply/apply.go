@@ -80,10 +80,12 @@ func (s *Set) activate(active bool) {
 	s.active = active
 }
 
-// corrects reports whether drift may be corrected now: a sync has been let through, and
+// mayCorrect reports whether drift may be corrected now: a sync has been let through, and
 // no one has suspended the set since, which counts at once, however long the next sync
-// takes to get that far. The caller holds mu.
-func (s *Set) corrects() bool {
+// takes to get that far.
+func (s *Set) mayCorrect() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.active && s.steering[manifest.SuspendAnnotation] != "true"
 }
 
@@ -188,7 +190,7 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 		dataMode:     plan.Revision.Mode,
 		dataResult:   result.state(),
 		dataTrailer:  "",
-		dataFinished: s.finishedNow(),
+		dataFinished: s.ledger.Finished(),
 	}
 	if plan.consent.counts() {
 		data[dataTrailer] = plan.Revision.ID

@@ -197,7 +197,7 @@ func (s *Set) approval(revision string, candidates []observed.Member, result Res
 	}
 	for _, m := range candidates {
 		o := becameOf[m.ID]
-		if o.Action == Blocked && !s.isDeleting(m) {
+		if o.Action == Blocked && !s.ledger.IsDeleting(m) {
 			left = append(left, m)
 		}
 		if o.NeedsApproval {

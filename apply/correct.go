@@ -8,9 +8,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 )
@@ -89,7 +91,7 @@ func (c *corrector) do(ctx context.Context, next correction) {
 		delete(c.failures, next)
 	}
 	c.mu.Unlock()
-	if ctx.Err() != nil || next.set.declaration(next.id) == nil { // the set may be closed by now
+	if ctx.Err() != nil || next.set.ledger.Entry(next.id) == nil { // the set may be closed by now
 		return
 	}
 	if drifted != nil {
@@ -127,40 +129,32 @@ const placeless = time.Duration(-1)
 // is to be reported of that, nil for nothing, and after which time it has to be looked at
 // again, if it has.
 func (s *Set) correct(ctx context.Context, id manifest.ID) (outcome *Drift, again time.Duration) {
-	d := s.declaration(id)
-	if d == nil || d.begin(ctx) != nil {
+	e := s.ledger.Entry(id)
+	if e == nil || e.Begin(ctx) != nil {
 		return nil, 0
 	}
-	defer s.end(d)
+	defer s.end(e)
 	if s.homeless(id) {
 		s.wake() // the sync will leave it pending, or wait for its Namespace
 		return nil, placeless
 	}
 	live, there, entries, err := s.lookClosely(ctx, id)
 	if err != nil {
-		drifted := Drift{Repo: s.options.Name, ID: id, What: missing.String(), Err: err}
+		drifted := Drift{Repo: s.options.Name, ID: id, What: ledger.Missing.String(), Err: err}
 		return &drifted, 0
 	}
-	s.mu.Lock()
-	o, known, before := d.object, d.drift, d.uid
-	is := s.condition(d, live, there)
-	due := s.corrects() && s.objects[id] == d && d.sent == o.Digest() && known != nil
-	wait := d.conflict.wait(time.Now())
-	s.mu.Unlock()
+	is := s.ledger.Drifted(e, live, there, entries, time.Now())
 	switch {
-	case !due, is == asSent, is == terminating, live.Stopped(o.Annotations()):
+	case !is.Due, !s.mayCorrect(), is.Is == ledger.AsSent, is.Is == ledger.Terminating, live.Stopped(is.Object.Annotations()):
 		return nil, 0
-	case is == elsewhere:
+	case is.Is == ledger.Elsewhere:
 		s.wake() // the sync will refuse it, and say so
 		return nil, 0
-	case wait > 0:
-		return nil, wait
+	case is.Wait > 0:
+		return nil, is.Wait
 	}
-	if known.what != is.String() {
-		known = loss(is, d.entry, live, entries) // it was not what it looked like
-	}
-	drifted := s.driftOf(id, known)
-	if err := s.corrected(ctx, d, o); err != nil {
+	drifted := s.driftOf(id, is.Drift)
+	if err := s.corrected(ctx, e, is.Object); err != nil {
 		switch { // since a moment ago: the sync will leave it pending
 		case kube.LacksNamespace(err):
 			s.wake()
@@ -173,13 +167,11 @@ func (s *Set) correct(ctx context.Context, id manifest.ID) (outcome *Drift, agai
 		drifted.Err = err
 		return &drifted, 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d.uid != before {
+	drifted.Corrected = true
+	var now types.UID
+	if now, drifted.Retry, drifted.Conflict = s.ledger.Corrected(e, time.Now()); now != is.UID {
 		s.wake() // the parent has to record the new object as ours
 	}
-	drifted.Corrected = true
-	drifted.Retry, drifted.Conflict = d.conflict.corrected(time.Now())
 	return &drifted, 0
 }
 
@@ -197,8 +189,8 @@ func (s *Set) homeless(id manifest.ID) bool {
 }
 
 // corrected applies an object as git has it, on the terms of the last plan.
-func (s *Set) corrected(ctx context.Context, d *declared, o manifest.Object) error {
-	if earlier, rejected := s.rejectedBefore(o); rejected {
+func (s *Set) corrected(ctx context.Context, e *ledger.Entry, o manifest.Object) error {
+	if earlier := s.ledger.Rejected(o); earlier != nil {
 		return earlier
 	}
 	k, err := s.cluster.currentKinds(ctx)
@@ -213,7 +205,7 @@ func (s *Set) corrected(ctx context.Context, d *declared, o manifest.Object) err
 	if err != nil {
 		return s.judge(o, served, err)
 	}
-	s.wrote(d, o, answer.Live, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live))
+	s.wrote(e, o, answer.Live, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live))
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,42 +149,19 @@ func (s *Set) deleteVersion(ctx context.Context, m observed.Member) (deleted kub
 // observeGone waits until a deletion that has begun ends, and remembers it if
 // that takes longer.
 func (s *Set) observeGone(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
-	s.remember(m)
+	s.ledger.DeletionBegan(m)
 	if err := s.awaitGone(ctx, m, deadline); err != nil {
 		return blocked(m, err.Error())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.deleting, m.ID)
+	s.ledger.DeletionEnded(m.ID)
 	return Outcome{ID: m.ID, Action: Pruned}
-}
-
-// isDeleting reports whether the deletion of a member was begun and not yet observed to end.
-func (s *Set) isDeleting(m observed.Member) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.deleting[m.ID].UID == m.UID
-}
-
-// remember notes a deletion that was begun and not yet observed to end.
-func (s *Set) remember(m observed.Member) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deleting[m.ID] = m
 }
 
 // goneSince returns the deletions that an earlier sync began and that have ended.
 func (s *Set) goneSince(plan *Plan) []Outcome {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var outcomes []Outcome
-	for id, m := range s.deleting {
-		if now, there := plan.members[id]; there && now.UID == m.UID || plan.blind[id.GroupKind()] != nil {
-			continue
-		}
-		delete(s.deleting, id)
+	for _, id := range s.ledger.GoneSince(plan.members, func(id manifest.ID) bool { return plan.blind[id.GroupKind()] != nil }) {
 		outcomes = append(outcomes, Outcome{ID: id, Action: Pruned})
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.ID.Compare(b.ID) })
 	return outcomes
 }

@@ -122,59 +122,23 @@ func waitsForHome(id manifest.ID, declared bool, live liveNamespaces, keeps map[
 	return reason
 }
 
-// noteDying notes, when a set says what it declares, the Namespaces that the plan found
-// being deleted. The caller holds mu.
-func (s *Set) noteDying(plan *Plan) {
-	s.homes, s.dying = map[string]bool{}, map[manifest.ID]observed.Member{}
-	for id := range plan.declared {
-		if home := id.Home(); home != "" {
-			s.homes[home] = true
-		}
-	}
-	for _, o := range plan.held {
-		if home := o.ID.Home(); plan.live.terminating[home] {
-			id := manifest.ID{Kind: manifest.NamespaceKind.Kind, Name: home}
-			s.dying[id] = observed.Member{ID: id}
-		}
-	}
-}
-
 // pendDying holds back an object that is being deleted, and was not gone in time.
 func (s *Set) pendDying(outcome Outcome, m observed.Member, still *stillThereError) Outcome {
-	s.mu.Lock()
-	s.dying[m.ID] = m
-	s.mu.Unlock()
+	s.ledger.Dying(m)
 	if w := s.cluster.watched(); w != nil {
 		// Whoever saw it gone before it was noted has woken no one.
-		if live, there, known := w.members.Find(m.ID); known && s.died(m.ID, live, there) {
+		if live, there, known := w.members.Find(m.ID); known && s.ledger.Died(m.ID, live, there) {
 			s.wake()
 		}
 	}
 	return s.pend(outcome, "waits to be created again: "+still.Error())
 }
 
-// died reports whether an object that was being deleted when its turn came is not any more,
-// once.
-func (s *Set) died(id manifest.ID, live observed.Member, there bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, dying := s.dying[id]
-	if !dying || there && live.Terminating {
-		return false
-	}
-	delete(s.dying, id)
-	return true
-}
-
 // awaitDying waits until what the last sync found being deleted is gone, for as long as a
 // person would; the plan reports what is still there.
 func (s *Set) awaitDying(ctx context.Context) error {
-	s.mu.Lock()
-	dying := s.dying
-	s.dying = nil
-	s.mu.Unlock()
 	deadline := time.Now().Add(goneWait)
-	for _, m := range dying {
+	for _, m := range s.ledger.TakeDying() {
 		var still *stillThereError
 		if err := s.awaitAnyGone(ctx, m, deadline); err != nil && !errors.As(err, &still) {
 			return err
@@ -207,15 +171,8 @@ func (s *Set) awaitAnyGone(ctx context.Context, m observed.Member, deadline time
 // wakeIn has the sets synced that declare a Namespace, or objects in it.
 func (c *Cluster) wakeIn(namespace string) {
 	for _, s := range c.allSets() {
-		if s.livesIn(namespace) {
+		if s.ledger.LivesIn(namespace) {
 			s.wake()
 		}
 	}
-}
-
-// livesIn reports whether the set declares a Namespace, or objects in it.
-func (s *Set) livesIn(namespace string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.homes[namespace]
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 )
 
 func TestWaitsForHome(t *testing.T) {
@@ -79,79 +78,5 @@ func TestWhatRemains(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-// TestDied has a set woken once when an object that was being deleted is gone, or is there
-// again.
-func TestDied(t *testing.T) {
-	t.Parallel()
-	id := manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "held"}
-	tests := map[string]struct {
-		noted bool
-		live  observed.Member
-		there bool
-		want  bool
-	}{
-		"gone":                      {true, observed.Member{}, false, true},
-		"still being deleted":       {true, observed.Member{Terminating: true}, true, false},
-		"there again":               {true, observed.Member{}, true, true},
-		"gone, and no one asked":    {false, observed.Member{}, false, false},
-		"changed, and no one asked": {false, observed.Member{}, true, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &Set{dying: map[manifest.ID]observed.Member{}}
-			if test.noted {
-				s.dying[id] = observed.Member{ID: id}
-			}
-			if got := s.died(id, test.live, test.there); got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
-			if test.want && s.died(id, test.live, test.there) {
-				t.Error("told twice")
-			}
-		})
-	}
-}
-
-// TestResting has what is known of an object outlast a time in which it is pending: a Job
-// that has run must not run again because its Namespace came back.
-func TestResting(t *testing.T) {
-	t.Parallel()
-	o := objectsOf(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once, namespace: garden}\n")[0]
-	s := &Set{cluster: &Cluster{}, objects: map[manifest.ID]*declared{}}
-	plan := func(objects []manifest.Object, held ...Outcome) *Plan {
-		return &Plan{objects: objects, held: held, declared: map[manifest.ID]bool{o.ID(): true}, live: liveNamespaces{terminating: map[string]bool{"garden": true}}}
-	}
-	steps := []struct {
-		name           string
-		plan           *Plan
-		known, resting bool
-	}{
-		{"declared", plan([]manifest.Object{o}), true, false},
-		{"pending", plan(nil, Outcome{ID: o.ID(), Action: Pending}), false, true},
-		{"pending still", plan(nil, Outcome{ID: o.ID(), Action: Pending}), false, true},
-		{"declared again", plan([]manifest.Object{o}), true, false},
-		{"declared no more", &Plan{}, false, false},
-	}
-	for i, step := range steps {
-		if err := s.declare(t.Context(), step.plan); err != nil {
-			t.Fatal(err)
-		}
-		if d := s.objects[o.ID()]; d != nil && i == 0 {
-			d.sent, d.finished = o.Digest(), true
-		}
-		known, resting := s.objects[o.ID()], s.resting[o.ID()]
-		if (known != nil) != step.known || (resting != nil) != step.resting {
-			t.Errorf("%s: declared %v, resting %v", step.name, known, resting)
-		}
-		if remembered := s.finishedNow() != ""; remembered != (step.known || step.resting) {
-			t.Errorf("%s: that it has run is recorded: %v", step.name, remembered)
-		}
-	}
-	if len(s.homes) > 0 || len(s.dying) > 0 {
-		t.Errorf("what is declared no more is waited for: %v %v", s.homes, s.dying)
 	}
 }

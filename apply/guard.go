@@ -202,7 +202,7 @@ func (g guard) checkNamespace(ctx context.Context, m observed.Member) (dataRisk,
 func (g guard) content(m observed.Member, live metav1.Object) prune.Content {
 	c := prune.Content{
 		UID: m.UID, Name: m.ID.String(), Claim: m.ID.GroupKind() == claimKind,
-		Own:   m.Set == g.set.id && m.Applied && g.set.isRecorded(m),
+		Own:   m.Set == g.set.id && m.Applied && g.set.ledger.IsRecorded(m),
 		Usual: comesWithNamespace(m, live),
 		Going: g.going[m.UID],
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 )
 
 // othersPatience is how long a prune waits for the other repos to be read.
@@ -79,30 +78,10 @@ func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time)
 	}
 }
 
-// sinceLeft notes when members were found to have left the set's declarations, and
-// returns when the last of them was. It forgets those that are back, or gone.
-func (s *Set) sinceLeft(leaving []observed.Member, polled time.Time) (last time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := make(map[manifest.ID]time.Time, len(leaving))
-	for _, m := range leaving {
-		at, known := s.left[m.ID]
-		if !known {
-			at = polled
-		}
-		left[m.ID] = at
-		if at.After(last) {
-			last = at
-		}
-	}
-	s.left = left
-	return last
-}
-
 // settleOthers waits until it is certain that no other repo of this daemon declares
 // what leaves this one. It returns what the prune waits for, "" if for nothing.
 func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
-	since := s.sinceLeft(plan.leaving, plan.Revision.Polled)
+	since := s.ledger.Left(plan.leaving, plan.Revision.Polled)
 	if len(plan.leaving) == 0 {
 		return "", nil
 	}
@@ -114,7 +93,7 @@ func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err e
 		return "", err
 	}
 	// Or more may be leaving, or another repo's loop may have ended.
-	return s.unread(s.sinceLeft(plan.leaving, plan.Revision.Polled)), nil
+	return s.unread(s.ledger.Left(plan.leaving, plan.Revision.Polled)), nil
 }
 
 // unread returns which other repos have to be read before anything is deleted that has
@@ -140,10 +119,7 @@ func (s *Set) postponed(ctx context.Context, id manifest.ID) string {
 		s.wake() // it is that repo's by the next sync
 		return fmt.Sprintf("repo %s declares it by now", other)
 	}
-	s.mu.Lock()
-	since := s.left[id]
-	s.mu.Unlock()
-	if waits := s.unread(since); waits != "" || !s.unlisted {
+	if waits := s.unread(s.ledger.LeftAt(id)); waits != "" || !s.unlisted {
 		return waits
 	}
 	return s.deletionRevoked(ctx)

@@ -20,7 +20,7 @@ func (c *Cluster) Health(repo string) map[manifest.ID]observed.Health {
 	if w == nil || s == nil {
 		return nil
 	}
-	ids := s.declares()
+	ids := s.ledger.IDs()
 	found := make(map[manifest.ID]observed.Health, len(ids))
 	for _, id := range ids {
 		found[id] = w.health(id)
@@ -62,7 +62,7 @@ func (u NotReady) String() string {
 // the API server says when it is asked.
 func (s *Set) NotReady(ctx context.Context, of []manifest.ID) ([]NotReady, error) {
 	if of == nil {
-		of = s.declares()
+		of = s.ledger.IDs()
 	}
 	all := make([]NotReady, len(of))
 	if w := s.cluster.watched(); w != nil {

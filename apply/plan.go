@@ -51,7 +51,7 @@ type Plan struct {
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
 	leaving  []observed.Member          // this set's members that are declared no more
 	found    []manifest.ID              // members that were found without a parent to name them
-	had      int                        // how many live objects on the set's record there were when it was planned
+	had      int                        // how many live objects on the set's record there were when it was planned: what merely carries its label must not make a prune look small
 	consent  consent                    // what a person has approved
 	taken    map[manifest.ID]string     // what another repo of this daemon declares already
 
@@ -93,7 +93,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
-	s.readRecord(plan.parent)
+	s.ledger.ReadRecord(plan.parent.live != nil, plan.parent.binary(binaryMembers))
 	if err := s.lookForMembers(ctx, &plan); err != nil {
 		return Plan{}, err
 	}
@@ -104,7 +104,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 	}
 	s.warnOfFound(&plan)
 	plan.pendBlind()
-	plan.had = s.recordedOf(plan)
+	plan.had = s.ledger.Recorded(plan.members)
 	s.claim(&plan)
 	return plan, nil
 }
@@ -271,17 +271,6 @@ func (s *Set) leaving(plan Plan) []observed.Member {
 	}
 	slices.SortFunc(found, func(a, b observed.Member) int { return a.ID.Compare(b.ID) })
 	return found
-}
-
-// recordedOf counts the live objects that are on the set's record: what merely carries
-// its label must not make a prune look small.
-func (s *Set) recordedOf(plan Plan) (count int) {
-	for _, m := range plan.members {
-		if m.Set == s.id && s.isRecorded(m) {
-			count++
-		}
-	}
-	return count
 }
 
 // skippedWarnings words what was left out because it is no Kubernetes object.

@@ -84,7 +84,7 @@ func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 	p.candidates = leaving.candidates
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
 	for _, m := range leaving.terminating {
-		p.set.remember(m)
+		p.set.ledger.DeletionBegan(m)
 	}
 	p.undecided = leaving.switchedOff || !p.plan.seesAll()
 	if result.Waits != "" {

@@ -7,71 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 )
-
-// maxRecorded is how many members a parent records, and how many approvals, at most: with
-// what a parent holds besides they fit into its 1 MiB.
-const maxRecorded = 40_000
-
-// readRecord reads which objects the set has written, as a plan begins. A parent that is
-// gone takes the record with it, but for what this process has written itself and
-// declares: whoever deleted it took from the set what it knew.
-func (s *Set) readRecord(from parent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case from.live == nil:
-		s.recorded, s.parentless = prune.Record{}, true
-		for _, d := range s.objects {
-			if d.uid != "" {
-				s.recorded.Add(d.uid)
-			}
-		}
-	case s.objects == nil, s.parentless: // that it was gone may have been a false answer
-		recorded := prune.Decode(from.binary(binaryMembers))
-		maps.Copy(recorded, s.recorded)
-		s.recorded, s.parentless = recorded, false
-	}
-}
-
-// disown takes members off the record.
-func (s *Set) disown(members []observed.Member) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range members {
-		s.recorded.Remove(m.UID)
-	}
-}
-
-// recordAnswer notes the UID that the answer to a write has named, in place of the one
-// that was known before. The caller holds mu.
-func (s *Set) recordAnswer(before, uid types.UID) {
-	if before == uid && before != "" {
-		return
-	}
-	s.recorded.Remove(before)
-	s.recorded.Add(uid)
-}
 
 // verdict says what a live object is to the set that declares it no more.
 func (s *Set) verdict(plan *Plan, m observed.Member) prune.Verdict {
 	return prune.Ownership{
 		Label:    m.Set == s.id,
 		Entry:    m.Applied,
-		Recorded: s.isRecorded(m),
+		Recorded: s.ledger.IsRecorded(m),
 		Named:    plan.consent.given.NamesOne(plan.Revision.ID, m.ID.String()),
 	}.Verdict()
-}
-
-// isRecorded reports whether the set has a record of having written the very object.
-func (s *Set) isRecorded(m observed.Member) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.recorded.Has(m.UID)
 }
 
 // forgetGone takes off the record what was pruned. What merely is not seen stays on it: a
@@ -79,24 +27,16 @@ func (s *Set) isRecorded(m observed.Member) bool {
 // where the record has grown far beyond what is there, because others have deleted much,
 // it is cut back to that.
 func (s *Set) forgetGone(plan *Plan, result Result) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	var gone []observed.Member
 	for _, o := range result.Outcomes {
 		if m, found := plan.members[o.ID]; found && o.Action == Pruned {
-			s.recorded.Remove(m.UID)
+			gone = append(gone, m)
 		}
 	}
-	if !plan.seesAll() || len(s.recorded) <= max(maxRecorded/2, 2*len(plan.members)) {
-		return
+	s.ledger.Disown(gone)
+	if plan.seesAll() {
+		s.ledger.CutBack(plan.members)
 	}
-	there := prune.Record{}
-	for _, m := range plan.members {
-		there.Add(m.UID)
-	}
-	for _, d := range s.objects {
-		there.Add(d.uid)
-	}
-	s.recorded.Keep(there)
 }
 
 // seesAll reports whether all could be looked at that the set may have: no kind of it is
@@ -114,17 +54,15 @@ func (p Plan) seesAll() bool {
 // written, what of them may go, and the proofs, ahead of the sync's writes or after them,
 // for which the rest of the room is.
 func (s *Set) memory(plan *Plan, ahead bool, data map[string]string, spend func(prune.Approval) prune.Approval) memory {
-	s.mu.Lock()
-	binaries := map[string][]byte{binaryMembers: s.recorded.Encode(maxRecorded)}
-	s.mu.Unlock()
+	binaries := map[string][]byte{binaryMembers: s.ledger.Members()}
 	all := map[string]string{dataApproved: ""}
 	if len(plan.consent.approved) > 0 {
-		binaries[binaryApproved] = plan.consent.approved.Encode(maxRecorded)
+		binaries[binaryApproved] = plan.consent.approved.Encode(ledger.MaxRecorded)
 		all[dataApproved] = plan.Revision.ID
 	}
 	maps.Copy(all, data)
-	room := max(0, proofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
-	binaries[binaryProofs] = s.proven(ahead, room)
+	room := max(0, ledger.ProofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
+	binaries[binaryProofs] = s.ledger.Proofs(ahead, room)
 	return memory{data: all, binaries: binaries, spend: spend}
 }
 
@@ -150,7 +88,7 @@ func (s *Set) warnOfFound(plan *Plan) {
 	if plan.parent.live != nil || len(plan.leaving) == 0 {
 		return
 	}
-	s.disown(plan.leaving)
+	s.ledger.Disown(plan.leaving)
 	names := make([]string, 0, len(plan.leaving))
 	for _, m := range plan.leaving {
 		names = append(names, m.ID.String())

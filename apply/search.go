@@ -35,7 +35,7 @@ type search struct {
 func (c *Cluster) membersOf(ctx context.Context, k *kube.Kinds, s *Set) ([]manifest.ID, error) {
 	c.search.mu.Lock()
 	defer c.search.mu.Unlock()
-	if s.hasDeclared() || time.Since(c.search.ended) > searchAge {
+	if s.ledger.HasDeclared() || time.Since(c.search.ended) > searchAge {
 		members, err := c.searchAll(ctx, k)
 		if err != nil {
 			return nil, err
@@ -102,11 +102,4 @@ func (l *searched) add(m observed.Member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bySet[m.Set] = append(l.bySet[m.Set], m.ID)
-}
-
-// hasDeclared reports whether the set has been applied by this process.
-func (s *Set) hasDeclared() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.objects != nil
 }

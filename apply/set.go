@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,8 +10,8 @@ import (
 
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/internal/limits"
 )
@@ -66,43 +67,17 @@ type Set struct {
 
 	wakes atomic.Uint64 // how often the set was to be synced for a reason found out in between
 
-	mu       sync.Mutex                // guards what follows, which other sets read
-	claimed  bool                      // the set has said at least once what it declares
-	active   bool                      // drift may be corrected: no one has suspended the set
-	pending  bool                      // the last plan had pending objects
-	objects  map[manifest.ID]*declared // nil before the first sync
-	standing *standing                 // nil if the last sync changed something, or left something to be done
-	// resting is what is known of objects that are declared and pending: whoever puts them
-	// back may have to know, of a Job, that it has run.
-	resting map[manifest.ID]*declared
-	homes   map[string]bool                 // the Namespaces that are declared, or objects in them
-	dying   map[manifest.ID]observed.Member // what is declared, and was found being deleted
-	verify  time.Time                       // when the next verification is due
-	// What an earlier process recorded, until the set declares something.
-	proofs proofs
-	ended  finished
-	// recorded are the UIDs that the answers to the set's own writes have named, also those
-	// to an earlier process, as the parent records them. Nothing else is deleted.
-	recorded   prune.Record
-	parentless bool // the parent was not there when a plan began
-	// left says since when members are declared no more; waiting, which other repos
-	// pruning them, or an object, waits for.
-	left    map[manifest.ID]time.Time
-	waiting []string
+	ledger *ledger.Ledger // what is known of each object
+
+	mu       sync.Mutex // guards what follows, which other sets read
+	claimed  bool       // the set has said at least once what it declares
+	active   bool       // drift may be corrected: no one has suspended the set
+	pending  bool       // the last plan had pending objects
+	standing *standing  // nil if the last sync changed something, or left something to be done
+	verify   time.Time  // when the next verification is due
+	waiting  []string   // the other repos that pruning, or an object, waits for
 	// The parent's annotations and labels, as last read or written.
 	steering, steeringLabels map[string]string
-
-	// rejected holds what the API server called a mistake in the manifest, with
-	// the content it was said of: sending the same again would not help.
-	rejected map[manifest.ID]rejection
-	// deleting holds the deletions that were begun and not yet observed to end.
-	deleting map[manifest.ID]observed.Member
-}
-
-// rejection is a manifest error that stands until the content changes.
-type rejection struct {
-	content manifest.Digest // of what was sent
-	err     error
 }
 
 // NewSet makes a repo's set known to the cluster.
@@ -122,13 +97,11 @@ func (c *Cluster) newSet(options SetOptions) *Set {
 		id:         applySetID(c.options.OwnNamespace, name),
 		parentName: name,
 		loader:     manifest.NewLoader(options.Limits),
-		rejected:   map[manifest.ID]rejection{},
-		deleting:   map[manifest.ID]observed.Member{},
-		recorded:   prune.Record{},
 	}
 	if options.Tier == manifest.Application {
 		s.client = c.limited
 	}
+	s.ledger = ledger.New(s.id)
 	s.user = &inventory.User{ID: s.id, Tier: options.Tier, Wake: s.wake}
 	return s
 }
@@ -137,14 +110,8 @@ func (c *Cluster) newSet(options SetOptions) *Set {
 // correction under way is waited for, and none follows: it would bring back what was
 // declared when the set was open.
 func (s *Set) Close() {
-	s.mu.Lock()
-	objects := s.objects
-	s.objects, s.active = nil, false
-	s.mu.Unlock()
-	for _, d := range objects {
-		d.busy <- struct{}{}
-		<-d.busy
-	}
+	s.activate(false)
+	_ = ledger.AwaitIdle(context.Background(), s.ledger.Close()) // which only its context ends
 	s.cluster.forget(s)
 	if w := s.cluster.watched(); w != nil {
 		w.corrector.forget(s)

@@ -79,14 +79,8 @@ func (s *Set) stand(plan *Plan, result Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.standing = nil
-	if plan.basis == nil || !result.settled() || len(plan.blind)+len(plan.unseen)+len(s.deleting)+len(s.dying) > 0 {
+	if plan.basis == nil || !result.settled() || len(plan.blind)+len(plan.unseen) > 0 || !s.ledger.Settled(time.Now()) {
 		return
-	}
-	now := time.Now()
-	for _, d := range s.objects {
-		if d.drift != nil || d.conflict.wait(now) > 0 {
-			return
-		}
 	}
 	counts := result.Counts()
 	s.standing = &standing{revision: plan.Revision, basis: *plan.basis, result: Result{Warnings: slices.Clone(result.Warnings), Standing: true, counts: counts}}

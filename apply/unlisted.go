@@ -149,7 +149,7 @@ func (c *Cluster) deleteUnlisted(ctx context.Context, repo string) error {
 	if reason := s.suspended(p); reason != "" {
 		return errors.New(reason)
 	}
-	s.readRecord(p)
+	s.ledger.ReadRecord(p.live != nil, p.binary(binaryMembers))
 	plan.consent = s.consented(ctx, &plan)
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {
 		return err

@@ -216,11 +216,5 @@ func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in inventory.Scope
 
 // interestOf is what a plan of the set has to know.
 func (s *Set) interestOf(plan *Plan) inventory.Interest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	deleting := make(map[manifest.ID]bool, len(s.deleting))
-	for id := range s.deleting {
-		deleting[id] = true
-	}
-	return inventory.Interest{Set: s.id, Declared: plan.declared, Deleting: deleting}
+	return inventory.Interest{Set: s.id, Declared: plan.declared, Deleting: s.ledger.Deleting()}
 }

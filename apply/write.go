@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubesync/kubesync/apply/kube"
+	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 )
@@ -50,13 +51,13 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
-	d := w.set.declaration(o.ID())
-	if err := d.begin(ctx); err != nil {
+	entry := w.set.ledger.Entry(o.ID())
+	if err := entry.Begin(ctx); err != nil {
 		return failed(outcome, err)
 	}
-	defer w.set.end(d)
+	defer w.set.end(entry)
 	before, known := w.set.look(w.plan, o.ID())
-	if outcome, settled := w.settled(outcome, d, o, before, known); settled {
+	if outcome, settled := w.settled(outcome, o, before, known); settled {
 		return outcome
 	}
 	if known && before.Terminating {
@@ -84,9 +85,9 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	case known && leftAsItWas(before, now, o):
 		outcome.Action = Unchanged
 	default:
-		outcome.Action, outcome.Diff = Configured, w.diff(d, o)
+		outcome.Action, outcome.Diff = Configured, w.diff(entry, o)
 	}
-	w.set.wrote(d, o, answer.Live, now)
+	w.set.wrote(entry, o, answer.Live, now)
 	return outcome
 }
 
@@ -110,10 +111,8 @@ func (w *writer) failed(ctx context.Context, outcome Outcome, o manifest.Object,
 
 // diff returns what changed in git about an object that is about to be reported as
 // configured; "" if it is not known, or too much to show.
-func (w *writer) diff(d *declared, o manifest.Object) string {
-	w.set.mu.Lock()
-	before := d.before
-	w.set.mu.Unlock()
+func (w *writer) diff(entry *ledger.Entry, o manifest.Object) string {
+	before := w.set.ledger.Before(entry)
 	if before == nil || len(before.JSON())+len(o.JSON()) > diffSize || w.diffs.Add(1) > diffCount {
 		return ""
 	}
@@ -129,45 +128,40 @@ func (w *writer) asIs(o manifest.Object) (Outcome, bool) {
 		return outcome, false
 	}
 	live, there := w.set.look(w.plan, outcome.ID)
-	w.set.mu.Lock()
-	defer w.set.mu.Unlock()
-	d := w.set.objects[outcome.ID]
-	d.ended(live, there)
-	return outcome, d.sent == o.Digest() && !live.Suspended && w.set.condition(d, live, there) == asSent
+	stands := w.set.ledger.Standing(o, live, there, time.Time{})
+	return outcome, stands.Sent && !live.Suspended && stands.Is == ledger.AsSent
 }
 
 // settled reports whether an object needs no write, or may have none, and how that is
 // reported.
-func (w *writer) settled(outcome Outcome, d *declared, o manifest.Object, before observed.Member, known bool) (Outcome, bool) {
+func (w *writer) settled(outcome Outcome, o manifest.Object, before observed.Member, known bool) (Outcome, bool) {
 	if known && before.Stopped(o.Annotations()) {
 		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+manifest.SuspendAnnotation
 		return outcome, true
 	}
-	if earlier, rejected := w.set.rejectedBefore(o); rejected {
+	if earlier := w.set.ledger.Rejected(o); earlier != nil {
 		return failed(outcome, earlier), true
 	}
-	w.set.mu.Lock()
-	defer w.set.mu.Unlock()
-	d.ended(before, known)
-	if d.sent == (manifest.Digest{}) || d.sent != o.Digest() {
+	stands := w.set.ledger.Standing(o, before, known, time.Now())
+	if !stands.Sent {
 		return outcome, false
 	}
 	outcome.Action = Unchanged
-	switch is := w.set.condition(d, before, known); {
-	case is == asSent:
+	switch is := stands.Is; {
+	case is == ledger.AsSent:
 		return outcome, !w.verify
-	case d.finished && (is == missing || is == terminating):
+	case stands.Finished && (is == ledger.Missing || is == ledger.Terminating):
 		outcome.Reason = "finished, and not corrected until its content changes"
 		return outcome, true
-	case w.set.options.Drift == ReportDrift && is != terminating:
+	case w.set.options.Drift == ReportDrift && is != ledger.Terminating:
 		outcome.Reason = is.String()
-		if d.drift != nil {
-			outcome.Reason = w.set.driftOf(outcome.ID, d.drift).String()
+		if stands.Drift != nil {
+			outcome.Reason = w.set.driftOf(outcome.ID, stands.Drift).String()
 		}
 		outcome.Reason += "; not corrected (DRIFT=report)"
 		return outcome, true
-	case d.conflict.wait(time.Now()) > 0:
-		outcome.Reason = fmt.Sprintf("%s again and again; the next correction is due in %s", is, d.conflict.wait(time.Now()).Round(time.Second))
+	case stands.Wait > 0:
+		outcome.Reason = fmt.Sprintf("%s again and again; the next correction is due in %s", is, stands.Wait.Round(time.Second))
 		return outcome, true
 	}
 	return outcome, false
@@ -261,24 +255,10 @@ func pendingReason(finalizers []string) string {
 // judge explains a failed write, and remembers it if the same content would only fail again.
 func (s *Set) judge(o manifest.Object, served kube.ServedKind, err error) error {
 	if problem, permanent := kube.ManifestError(err); permanent {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.rejected[o.ID()] = rejection{content: o.Digest(), err: problem}
+		s.ledger.Reject(o, problem)
 		return problem
 	}
 	return kube.Explain(err, o.ID().Group, served.GVR.Resource, s.options.Tier)
-}
-
-// rejectedBefore returns what the API server said of the very same content.
-func (s *Set) rejectedBefore(o manifest.Object) (error, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	earlier, found := s.rejected[o.ID()]
-	if found && earlier.content == o.Digest() {
-		return earlier.err, true
-	}
-	delete(s.rejected, o.ID())
-	return nil, false
 }
 
 // leftAsItWas reports whether an apply left the object as it was before. The version alone does

@@ -1,4 +1,4 @@
-package apply
+package ledger
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ import (
 // second content to one, few enough that 20,000 objects take a third of a ConfigMap.
 const proofSize = 12
 
-// proofRoom is how many bytes of a parent's 1 MiB the proofs and what is recorded beside
+// ProofRoom is how many bytes of a parent's 1 MiB the proofs and what is recorded beside
 // them may take. Where it does not suffice, proofs are left out: that costs writes.
-const proofRoom = 900_000
+const ProofRoom = 900_000
 
 type proof [proofSize]byte
 
@@ -64,31 +64,30 @@ func readProofs(recorded []byte) proofs {
 // prove fills in what is known of an object that the set did not declare before:
 // that it is as an earlier process sent it, if there is proof of that. The caller
 // holds mu.
-func (s *Set) prove(d *declared, o manifest.Object, plan *Plan) {
+func (l *Ledger) prove(e *Entry, o manifest.Object, live observed.Member, there bool) {
 	id := o.ID()
-	live, there := plan.members[id]
 	if !there {
-		if s.finishedBefore(id, o.Digest()) {
-			d.sent, d.finished = o.Digest(), true
+		if id.GroupKind() == manifest.JobKind && l.ended[id.String()] == o.Digest().String() {
+			e.sent, e.finished = o.Digest(), true
 		}
 		return
 	}
 	// What is not recorded as ours is sent, so that the answer puts it on the record.
-	if p := newProof(id, live.UID, o.Digest(), live.Entry); live.Set == s.id && live.Applied && s.proofs[p] && s.recorded.Has(live.UID) {
-		d.sent, d.uid, d.entry, d.finished, d.proof = o.Digest(), live.UID, live.Entry, live.Finished, p
+	if p := newProof(id, live.UID, o.Digest(), live.Entry); live.Set == l.set && live.Applied && l.proofs[p] && l.recorded.Has(live.UID) {
+		e.sent, e.uid, e.entry, e.finished, e.proof = o.Digest(), live.UID, live.Entry, live.Finished, p
 	}
 }
 
-// proven returns what the record is to hold: the proofs of everything that was sent
-// or, ahead of a sync, only of what it will not send with other content; no more than
+// Proofs returns what the record is to hold: the proofs of everything that was sent
+// or, ahead of a sync, only of what it will not send with other content; no more bytes than
 // there is room for.
-func (s *Set) proven(ahead bool, room int) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sorted := make([]proof, 0, len(s.objects))
-	for _, d := range s.objects {
-		if d.proof != (proof{}) && (!ahead || d.sent == d.object.Digest()) {
-			sorted = append(sorted, d.proof)
+func (l *Ledger) Proofs(ahead bool, room int) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sorted := make([]proof, 0, len(l.objects))
+	for _, e := range l.objects {
+		if e.proof != (proof{}) && (!ahead || e.sent == e.object.Digest()) {
+			sorted = append(sorted, e.proof)
 		}
 	}
 	slices.SortFunc(sorted, func(a, b proof) int { return bytes.Compare(a[:], b[:]) })
@@ -100,37 +99,28 @@ func (s *Set) proven(ahead bool, room int) []byte {
 	return recorded
 }
 
-// recall reads what an earlier process recorded, before the set declares anything
-// for the first time. It is good for that moment only: from then on this process
-// writes. The caller holds mu.
-func (s *Set) recall(from parent) {
-	s.proofs, s.ended = readProofs(from.binary(binaryProofs)), finished{}
-	if text := from.data(dataFinished); text != "" {
-		if err := json.Unmarshal([]byte(text), &s.ended); err != nil {
-			s.ended = finished{} // a user edited it
-		}
-	}
-}
-
 // finished are the Jobs that have ended, each with the content it had, as a parent
 // records them.
 type finished map[string]string
 
-// finishedBefore reports whether an earlier process saw a Job of that content end. The
-// caller holds mu.
-func (s *Set) finishedBefore(id manifest.ID, content manifest.Digest) bool {
-	return id.GroupKind() == manifest.JobKind && s.ended[id.String()] == content.String()
+// readFinished reads what a parent records of them.
+func readFinished(text string) finished {
+	var ended finished
+	if err := json.Unmarshal([]byte(text), &ended); err != nil {
+		return nil // nothing was recorded, or a user edited it
+	}
+	return ended
 }
 
-// finishedNow returns what is to be recorded of Jobs, "" for nothing.
-func (s *Set) finishedNow() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Finished returns what is to be recorded of Jobs, "" for nothing.
+func (l *Ledger) Finished() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := finished{}
-	for _, objects := range []map[manifest.ID]*declared{s.resting, s.objects} {
-		for id, d := range objects {
-			if d.finished {
-				now[id.String()] = d.sent.String()
+	for _, objects := range []map[manifest.ID]*Entry{l.resting, l.objects} {
+		for id, e := range objects {
+			if e.finished {
+				now[id.String()] = e.sent.String()
 			}
 		}
 	}

@@ -1,43 +1,58 @@
-package apply
+package ledger
 
 import (
 	"fmt"
 	"testing"
+	"testing/fstest"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/internal/limits"
 )
 
-// declaredSet is a set that has sent n ConfigMaps, and knows their answers.
-func declaredSet(t *testing.T, n int) *Set {
+// written is the ledger of a set that has sent n ConfigMaps, and knows their answers.
+func written(t *testing.T, n int) *Ledger {
 	t.Helper()
-	s := &Set{id: "mine", objects: map[manifest.ID]*declared{}}
+	l := New("mine")
+	var all []manifest.Object
 	for i := range n {
-		object := numbered(t, i, "old")
-		id, d := object.ID(), &declared{object: object, uid: types.UID(fmt.Sprint("uid", i)), entry: unique.Make("{}"), sent: object.Digest()}
-		d.proof = newProof(id, d.uid, d.sent, d.entry)
-		s.objects[id] = d
+		all = append(all, numbered(t, i, "old"))
 	}
-	return s
+	l.Declare(Declaration{Objects: all})
+	for i, o := range all {
+		l.Wrote(l.Entry(o.ID()), o, observed.Member{ID: o.ID(), UID: types.UID(fmt.Sprint("uid", i)), Entry: unique.Make("{}")})
+	}
+	return l
 }
 
 // numbered returns the ConfigMap of a number, with a value.
 func numbered(t *testing.T, number int, value string) manifest.Object {
 	t.Helper()
-	return objectsOf(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: \"%d\"}, data: {key: %s}}", number, value))[0]
+	return object(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: \"%d\"}, data: {key: %s}}", number, value))
+}
+
+// object reads one manifest.
+func object(t *testing.T, text string) manifest.Object {
+	t.Helper()
+	loaded, err := manifest.NewLoader(limits.Limits{}).Load(fstest.MapFS{"a.yaml": {Data: []byte(text)}})
+	if err != nil || len(loaded.Objects) != 1 {
+		t.Fatalf("%d objects, %v", len(loaded.Objects), err)
+	}
+	return loaded.Objects[0]
 }
 
 func TestProofsAreRecalled(t *testing.T) {
 	t.Parallel()
-	s := declaredSet(t, 100)
-	recorded := s.proven(false, proofRoom)
+	l := written(t, 100)
+	recorded := l.Proofs(false, ProofRoom)
 	if len(recorded) != 100*proofSize {
 		t.Fatalf("%d bytes are recorded", len(recorded))
 	}
 	known := readProofs(recorded)
-	for id, d := range s.objects {
+	for id, d := range l.objects {
 		tests := map[string]struct {
 			proof proof
 			known bool
@@ -59,10 +74,10 @@ func TestProofsAreRecalled(t *testing.T) {
 // must not leave a proof of what was there before.
 func TestProofsAheadOfAWrite(t *testing.T) {
 	t.Parallel()
-	s := declaredSet(t, 3)
-	changing := s.objects[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
+	l := written(t, 3)
+	changing := l.objects[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
 	changing.object = numbered(t, 1, "new")
-	ahead := readProofs(s.proven(true, proofRoom))
+	ahead := readProofs(l.Proofs(true, ProofRoom))
 	if len(ahead) != 2 || ahead[changing.proof] {
 		t.Errorf("%d proofs ahead of the write, among them that of what changes: %v", len(ahead), ahead[changing.proof])
 	}
