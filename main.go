@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/sync/config"
 	"github.com/kubesync/kubesync/sync/status/cli"
 	"github.com/kubesync/kubesync/transform"
@@ -85,13 +85,13 @@ func showStatus(args []string) int {
 		options.Token = settings.ListenToken.Read
 	}
 	if settings.Kubernetes.Configured() {
-		options.Records = func(ctx context.Context) ([]apply.Record, error) {
+		options.Records = func(ctx context.Context) ([]parent.Record, error) {
 			connection, err := settings.Kubernetes.RESTConfig()
 			if err != nil {
 				return nil, err
 			}
 			connection.UserAgent = "kubesync/" + buildVersion()
-			return apply.Records(ctx, connection, settings.OwnNamespace)
+			return parent.Records(ctx, connection, settings.OwnNamespace)
 		}
 	}
 	return untilStopped(func(ctx context.Context) int { return cli.Run(ctx, args, options) }, func() bool { return false })

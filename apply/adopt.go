@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesync/kubesync/apply/kube"
@@ -22,13 +21,13 @@ const adoptTries = 5
 // applied, so that a field which leaves git leaves the object too. It looks at
 // the answer to every apply: such an owner may reappear, for example when a
 // person uses kubectl apply.
-func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer) (kube.Answer, error) {
-	applied, err := s.adoptClientSide(ctx, gvr, object, applied)
+func (s *sending) adopt(ctx context.Context, applied kube.Answer) (kube.Answer, error) {
+	applied, err := s.adoptClientSide(ctx, applied)
 	if err != nil {
 		return applied, fmt.Errorf("adopt from client-side apply: %w", err)
 	}
-	if manager := object.GetAnnotations()[manifest.AdoptAnnotation]; manager != "" && hasApplier(applied.Live, manager) {
-		if applied, err = s.adoptApplier(ctx, gvr, object, applied, manager); err != nil {
+	if manager := s.object.GetAnnotations()[manifest.AdoptAnnotation]; manager != "" && hasApplier(applied.Live, manager) {
+		if applied, err = s.adoptApplier(ctx, applied, manager); err != nil {
 			return applied, fmt.Errorf("adopt from field manager %q: %w", manager, err)
 		}
 	}
@@ -39,10 +38,10 @@ func (s *Set) adopt(ctx context.Context, gvr schema.GroupVersionResource, object
 // before-first-apply, and applies again, which removes what git does not declare. The
 // managers are found as kubectl finds them: by owning the last-applied annotation, since
 // old versions had no fixed name.
-func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer) (kube.Answer, error) {
+func (s *sending) adoptClientSide(ctx context.Context, applied kube.Answer) (kube.Answer, error) {
 	tried := false
 	for range adoptTries {
-		patch, err := observed.ClaimsPatch(applied.Live, s.ledger.Applied(manifest.IDOf(object), applied.Live.GetUID()))
+		patch, err := observed.ClaimsPatch(applied.Live, s.set.ledger.Applied(manifest.IDOf(s.object), applied.Live.GetUID()))
 		if err != nil {
 			return applied, err
 		}
@@ -50,10 +49,10 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 			break
 		}
 		tried = true // and perhaps done, whatever the answer is
-		next, err := s.patch(ctx, gvr, applied.Live, patch)
+		next, err := s.patch(ctx, applied.Live, patch)
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 			// The patch names the version it was made for, and that one is gone.
-			live, err := s.client.GetMetadata(ctx, gvr, object.GetNamespace(), object.GetName())
+			live, err := s.set.client.GetMetadata(ctx, s.gvr, s.object.GetNamespace(), s.object.GetName())
 			if err != nil {
 				return applied, fmt.Errorf("read the object again: %w", err)
 			}
@@ -72,33 +71,33 @@ func (s *Set) adoptClientSide(ctx context.Context, gvr schema.GroupVersionResour
 	if !tried {
 		return applied, nil
 	}
-	return s.reapply(ctx, gvr, object, applied)
+	return s.reapply(ctx, applied)
 }
 
 // adoptApplier makes another applier give up its fields: an empty apply in its
 // name, after ours, removes what only it declared.
-func (s *Set) adoptApplier(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, applied kube.Answer, manager string) (kube.Answer, error) {
+func (s *sending) adoptApplier(ctx context.Context, applied kube.Answer, manager string) (kube.Answer, error) {
 	empty := &unstructured.Unstructured{}
-	empty.SetGroupVersionKind(object.GroupVersionKind())
-	empty.SetName(object.GetName())
-	empty.SetNamespace(object.GetNamespace())
+	empty.SetGroupVersionKind(s.object.GroupVersionKind())
+	empty.SetName(s.object.GetName())
+	empty.SetNamespace(s.object.GetNamespace())
 	empty.SetUID(applied.Live.GetUID()) // this object only: never create one of that name
-	err := s.cluster.write(ctx, func() error {
-		_, err := s.client.Apply(ctx, gvr, empty, manager)
+	err := s.set.cluster.write(ctx, func() error {
+		_, err := s.set.client.Apply(ctx, s.gvr, empty, manager)
 		return err
 	})
 	if err != nil {
 		return applied, err
 	}
-	return s.reapply(ctx, gvr, object, applied)
+	return s.reapply(ctx, applied)
 }
 
 // reapply sends the object once more, keeping what the first answer said of it.
-func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured, first kube.Answer) (kube.Answer, error) {
+func (s *sending) reapply(ctx context.Context, first kube.Answer) (kube.Answer, error) {
 	var again kube.Answer
-	err := s.cluster.write(ctx, func() (err error) {
-		again, err = s.client.Apply(ctx, gvr, object, kube.FieldManager)
-		return kube.WithoutSecrets(object, err)
+	err := s.set.cluster.write(ctx, func() (err error) {
+		again, err = s.set.client.Apply(ctx, s.gvr, s.object, kube.FieldManager)
+		return kube.WithoutSecrets(s.object, err)
 	})
 	if err == nil {
 		err = kube.CheckUID(again.Live, first.Live.GetUID())
@@ -108,10 +107,10 @@ func (s *Set) reapply(ctx context.Context, gvr schema.GroupVersionResource, obje
 }
 
 // patch sends a JSON patch.
-func (s *Set) patch(ctx context.Context, gvr schema.GroupVersionResource, live kube.LiveObject, body []byte) (kube.Answer, error) {
+func (s *sending) patch(ctx context.Context, live kube.LiveObject, body []byte) (kube.Answer, error) {
 	var answer kube.Answer
-	err := s.cluster.write(ctx, func() (err error) {
-		answer, err = s.client.Patch(ctx, gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
+	err := s.set.cluster.write(ctx, func() (err error) {
+		answer, err = s.set.client.Patch(ctx, s.gvr, live.GetNamespace(), live.GetName(), types.JSONPatchType, body,
 			metav1.PatchOptions{FieldManager: kube.FieldManager})
 		return err
 	})

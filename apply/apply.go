@@ -14,6 +14,7 @@ import (
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // Apply makes the cluster what the plan says: the parent first, then the objects
@@ -34,7 +35,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{}
-	pruning := &pruning{set: s, plan: &plan, result: &result}
+	pruning := plan.pruning(&result)
 	if err := pruning.first(ctx); err != nil { // before anything that it could refuse
 		return result, err
 	}
@@ -42,7 +43,7 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 		return result, err
 	}
 	if s.options.Tier == manifest.Application {
-		if err := s.enterNamespaces(ctx, &plan); err != nil {
+		if err := plan.enterNamespaces(ctx); err != nil {
 			return result, err
 		}
 	}
@@ -63,11 +64,11 @@ func (s *Set) Apply(ctx context.Context, plan Plan) (Result, error) {
 }
 
 // suspended returns what has stopped every write to the set, "" if nothing has.
-func (s *Set) suspended(p parent) string {
+func (s *Set) suspended(p parent.Parent) string {
 	switch {
 	case s.options.Suspend:
 		return "the configuration suspends the repo"
-	case p.suspended():
+	case p.Suspended():
 		return fmt.Sprintf("the annotation %s on ConfigMap %s suspends the repo", manifest.SuspendAnnotation, s.parentRef())
 	}
 	return ""
@@ -183,23 +184,23 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 		ids = append(ids, held.ID)
 	}
 	data := map[string]string{
-		dataRevision: plan.Revision.ID,
-		dataRef:      plan.Revision.Ref,
-		dataSubject:  plan.Revision.Subject,
-		dataTier:     s.options.Tier.String(),
-		dataMode:     plan.Revision.Mode,
-		dataResult:   result.state(),
-		dataTrailer:  "",
-		dataFinished: s.ledger.Finished(),
+		parent.DataRevision: plan.Revision.ID,
+		parent.DataRef:      plan.Revision.Ref,
+		parent.DataSubject:  plan.Revision.Subject,
+		parent.DataTier:     s.options.Tier.String(),
+		parent.DataMode:     plan.Revision.Mode,
+		parent.DataResult:   result.state(),
+		parent.DataTrailer:  "",
+		parent.DataFinished: s.ledger.Finished(),
 	}
 	if plan.consent.counts() {
-		data[dataTrailer] = plan.Revision.ID
+		data[parent.DataTrailer] = plan.Revision.ID
 	}
-	if !p.undecided || len(plan.consent.approved) > 0 || plan.parent.data(dataURL) == "" {
+	if !p.undecided || len(plan.consent.approved) > 0 || plan.parent.Data(parent.DataURL) == "" {
 		maps.Copy(data, s.sourceData(plan.Revision))
 	}
 	if pruned {
-		data[dataPruned] = plan.Revision.ID
+		data[parent.DataPruned] = plan.Revision.ID
 		plan.consent.approved = nil
 	}
 	s.forgetGone(plan, result)
@@ -212,13 +213,13 @@ func (s *Set) record(ctx context.Context, p *pruning, pruned bool) error {
 // which may be for a moment only. Where they were they may still be.
 func (p Plan) keepUnknown(is inventory.Scope) inventory.Scope {
 	unknown := false
-	for gk := range p.parent.kinds() {
+	for gk := range p.parent.Kinds() {
 		if _, served := p.kinds.Lookup(gk); !served || p.blind[gk] != nil {
 			is.Kinds[gk], unknown = true, true
 		}
 	}
 	if unknown {
-		for _, ns := range p.parent.namespaces() {
+		for _, ns := range p.parent.Namespaces() {
 			is.Namespaces[ns] = true
 		}
 	}

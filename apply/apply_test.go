@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 const crd = `
@@ -203,11 +204,11 @@ func testRecords(t *testing.T, w world) {
 	r := w.newRepo(t, "records")
 	r.next.Subject = "Keep records"
 	r.sync(configMap(ns, "a"), configMap(ns, "b"))
-	records, err := apply.Records(t.Context(), w.config, parents)
+	records, err := parent.Records(t.Context(), w.config, parents)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(records, func(record apply.Record) bool { return record.Repo == "records" })
+	at := slices.IndexFunc(records, func(record parent.Record) bool { return record.Repo == "records" })
 	if at < 0 {
 		t.Fatalf("there is no record of the repo among %+v", records)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/internal/revision"
 )
@@ -27,19 +28,19 @@ type consent struct {
 
 // consented reads what was approved for the plan's revision, and asks for its ancestors if
 // its commit has the trailer.
-func (s *Set) consented(ctx context.Context, plan *Plan) consent {
-	c := consent{trailer: plan.Revision.HasTrailer("Kubesync-Prune", "approved")}
-	c.given, c.malformed = prune.ParseApproval(plan.parent.annotation(approvePruneAnnotation))
-	if plan.parent.data(dataApproved) == plan.Revision.ID {
-		c.approved = prune.Decode(plan.parent.binary(binaryApproved))
+func (p *Plan) consented(ctx context.Context) consent {
+	c := consent{trailer: p.Revision.HasTrailer("Kubesync-Prune", "approved")}
+	c.given, c.malformed = prune.ParseApproval(p.parent.Annotation(parent.ApproveAnnotation))
+	if p.parent.Data(parent.DataApproved) == p.Revision.ID {
+		c.approved = prune.Decode(p.parent.Binary(parent.BinaryApproved))
 	}
 	if !c.trailer {
 		return c
 	}
-	step := plan.step()
+	step := p.step()
 	unproven := map[string]string{}
 	for _, ancestor := range step.Ancestors() {
-		unproven[ancestor] = plan.Revision.unproven(ctx, ancestor)
+		unproven[ancestor] = p.Revision.unproven(ctx, ancestor)
 	}
 	c.void = step.Void(unproven)
 	return c
@@ -50,11 +51,11 @@ func (p Plan) step() prune.Step {
 	return prune.Step{
 		Revision:   p.Revision.ID,
 		Mode:       p.Revision.Mode,
-		Applied:    p.parent.data(dataRevision),
-		AppliedBy:  p.parent.data(dataMode),
-		Pruned:     p.parent.data(dataPruned),
-		Counted:    p.parent.data(dataTrailer),
-		UsedBefore: splitList(p.parent.data(dataUsed)),
+		Applied:    p.parent.Data(parent.DataRevision),
+		AppliedBy:  p.parent.Data(parent.DataMode),
+		Pruned:     p.parent.Data(parent.DataPruned),
+		Counted:    p.parent.Data(parent.DataTrailer),
+		UsedBefore: parent.SplitList(p.parent.Data(parent.DataUsed)),
 	}
 }
 
@@ -95,9 +96,9 @@ func (c consent) objections(revision string, going []prune.Object) []string {
 	}
 	switch err := c.given.Covers(revision, going); {
 	case c.malformed != nil:
-		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", approvePruneAnnotation, c.malformed))
+		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", parent.ApproveAnnotation, c.malformed))
 	case c.given.Revision != "" && err != nil:
-		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", approvePruneAnnotation, err))
+		texts = append(texts, fmt.Sprintf("the annotation %s does not count: %v", parent.ApproveAnnotation, err))
 	}
 	return texts
 }
@@ -115,19 +116,19 @@ func (c *consent) consider(members []observed.Member) {
 // approve has the members deleted that go, since a person has approved that, and
 // records them first: an approval counts once, for these objects and no others, also
 // where their deletion takes several syncs.
-func (s *Set) approve(ctx context.Context, plan *Plan, going []observed.Member) error {
-	plan.consent.consider(going)
+func (p *pruning) approve(ctx context.Context, going []observed.Member) error {
+	p.plan.consent.consider(going)
 	data := map[string]string{}
-	if plan.consent.counts() {
-		data[dataUsed] = strings.Join(prune.Use(splitList(plan.parent.data(dataUsed)), plan.Revision.ID), ",")
+	if p.plan.consent.counts() {
+		data[parent.DataUsed] = strings.Join(prune.Use(parent.SplitList(p.plan.parent.Data(parent.DataUsed)), p.plan.Revision.ID), ",")
 	}
 	all := func(given prune.Approval) prune.Approval {
-		if !given.For(plan.Revision.ID) {
+		if !given.For(p.plan.Revision.ID) {
 			return given
 		}
 		return given.Spent(true, nil)
 	}
-	err := s.saveParent(ctx, plan, plan.scope(), s.memory(plan, false, data, all))
+	err := p.set.saveParent(ctx, p.plan, p.plan.scope(), p.set.memory(p.plan, false, data, all))
 	if err != nil {
 		return fmt.Errorf("record what was approved: %w", err)
 	}
@@ -176,7 +177,7 @@ func (s *Set) howToApprove(revision string, items ...string) string {
 // approvalCommand approves what a revision deletes.
 func (s *Set) approvalCommand(revision string, items ...string) string {
 	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s --overwrite %s=%s",
-		s.cluster.options.OwnNamespace, s.parentName, approvePruneAnnotation, strings.Join(append([]string{revision}, items...), ","))
+		s.cluster.options.OwnNamespace, s.parentName, parent.ApproveAnnotation, strings.Join(append([]string{revision}, items...), ","))
 }
 
 // approval returns the command that releases what waits for approval after a prune, ""

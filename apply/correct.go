@@ -78,7 +78,7 @@ func (c *corrector) do(ctx context.Context, next correction) {
 	c.mu.Lock()
 	c.failures[next] += 0 // what it turns out to wait for may come before that is known
 	c.mu.Unlock()
-	drifted, again := next.set.correct(ctx, next.id)
+	drifted, again := next.correct(ctx)
 	c.mu.Lock()
 	switch {
 	case drifted == nil && again == placeless:
@@ -128,40 +128,40 @@ const placeless = time.Duration(-1)
 // correct applies one object again if it is still not as it was sent. It returns what
 // is to be reported of that, nil for nothing, and after which time it has to be looked at
 // again, if it has.
-func (s *Set) correct(ctx context.Context, id manifest.ID) (outcome *Drift, again time.Duration) {
-	e := s.ledger.Entry(id)
+func (c correction) correct(ctx context.Context) (outcome *Drift, again time.Duration) {
+	e := c.set.ledger.Entry(c.id)
 	if e == nil || e.Begin(ctx) != nil {
 		return nil, 0
 	}
-	defer s.end(e)
-	if s.homeless(id) {
-		s.wake() // the sync will leave it pending, or wait for its Namespace
+	defer c.set.end(e)
+	if c.homeless() {
+		c.set.wake() // the sync will leave it pending, or wait for its Namespace
 		return nil, placeless
 	}
-	live, there, entries, err := s.lookClosely(ctx, id)
+	live, there, entries, err := c.lookClosely(ctx)
 	if err != nil {
-		drifted := Drift{Repo: s.options.Name, ID: id, What: ledger.Missing.String(), Err: err}
+		drifted := Drift{Repo: c.set.options.Name, ID: c.id, What: ledger.Missing.String(), Err: err}
 		return &drifted, 0
 	}
-	is := s.ledger.Drifted(e, live, there, entries, time.Now())
+	is := c.set.ledger.Drifted(e, live, there, entries, time.Now())
 	switch {
-	case !is.Due, !s.mayCorrect(), is.Is == ledger.AsSent, is.Is == ledger.Terminating, live.Stopped(is.Object.Annotations()):
+	case !is.Due, !c.set.mayCorrect(), is.Is == ledger.AsSent, is.Is == ledger.Terminating, live.Stopped(is.Object.Annotations()):
 		return nil, 0
 	case is.Is == ledger.Elsewhere:
-		s.wake() // the sync will refuse it, and say so
+		c.set.wake() // the sync will refuse it, and say so
 		return nil, 0
 	case is.Wait > 0:
 		return nil, is.Wait
 	}
-	drifted := s.driftOf(id, is.Drift)
-	if err := s.corrected(ctx, e, is.Object); err != nil {
+	drifted := c.set.driftOf(c.id, is.Drift)
+	if err := c.send(ctx, e, is.Object); err != nil {
 		switch { // since a moment ago: the sync will leave it pending
 		case kube.LacksNamespace(err):
-			s.wake()
+			c.set.wake()
 			return nil, placeless
 		case kube.LacksKind(err):
-			s.cluster.distrustKinds()
-			s.wake()
+			c.set.cluster.distrustKinds()
+			c.set.wake()
 			return nil, 0
 		}
 		drifted.Err = err
@@ -169,31 +169,31 @@ func (s *Set) correct(ctx context.Context, id manifest.ID) (outcome *Drift, agai
 	}
 	drifted.Corrected = true
 	var now types.UID
-	if now, drifted.Retry, drifted.Conflict = s.ledger.Corrected(e, time.Now()); now != is.UID {
-		s.wake() // the parent has to record the new object as ours
+	if now, drifted.Retry, drifted.Conflict = c.set.ledger.Corrected(e, time.Now()); now != is.UID {
+		c.set.wake() // the parent has to record the new object as ours
 	}
 	return &drifted, 0
 }
 
-// homeless reports whether an object's Namespace is not there, or is being deleted.
-func (s *Set) homeless(id manifest.ID) bool {
-	w := s.cluster.watched()
-	if id.Namespace == "" || w == nil {
+// homeless reports whether the object's Namespace is not there, or is being deleted.
+func (c correction) homeless() bool {
+	w := c.set.cluster.watched()
+	if c.id.Namespace == "" || w == nil {
 		return false
 	}
 	if current, _, _ := w.namespaces.State(); !current {
 		return false
 	}
-	ns, there := w.namespaces.Get(id.Namespace)
+	ns, there := w.namespaces.Get(c.id.Namespace)
 	return !there || ns.terminating
 }
 
-// corrected applies an object as git has it, on the terms of the last plan.
-func (s *Set) corrected(ctx context.Context, e *ledger.Entry, o manifest.Object) error {
-	if earlier := s.ledger.Rejected(o); earlier != nil {
+// send applies an object as git has it, on the terms of the last plan.
+func (c correction) send(ctx context.Context, e *ledger.Entry, o manifest.Object) error {
+	if earlier := c.set.ledger.Rejected(o); earlier != nil {
 		return earlier
 	}
-	k, err := s.cluster.currentKinds(ctx)
+	k, err := c.set.cluster.currentKinds(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,40 +201,40 @@ func (s *Set) corrected(ctx context.Context, e *ledger.Entry, o manifest.Object)
 	if !found {
 		return kube.ErrNotServed
 	}
-	answer, _, err := s.applyOne(ctx, nil, served, o, soon())
+	answer, _, err := c.set.sending(nil, served, o, soon()).do(ctx)
 	if err != nil {
-		return s.judge(o, served, err)
+		return c.set.judge(o, served, err)
 	}
-	s.wrote(e, o, answer.Live, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live))
+	c.set.wrote(e, o, answer.Live, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live))
 	return nil
 }
 
 // lookClosely returns what is known of a live object. One that is not seen may only
 // have lost its label, which looks the same on a watch as being deleted: that is
 // asked, and who wrote it last.
-func (s *Set) lookClosely(ctx context.Context, id manifest.ID) (live observed.Member, there bool, writers []metav1.ManagedFieldsEntry, err error) {
-	live, there = s.look(&Plan{}, id)
+func (c correction) lookClosely(ctx context.Context) (live observed.Member, there bool, writers []metav1.ManagedFieldsEntry, err error) {
+	live, there, _ = c.set.look(c.id)
 	if there {
 		return live, true, nil, nil
 	}
-	k, err := s.cluster.currentKinds(ctx)
+	k, err := c.set.cluster.currentKinds(ctx)
 	if err != nil {
 		return observed.Member{}, false, nil, err
 	}
-	served, found := k.Lookup(id.GroupKind())
+	served, found := k.Lookup(c.id.GroupKind())
 	if !found {
 		return observed.Member{}, false, nil, nil
 	}
-	meta, err := s.client.GetMetadata(ctx, served.GVR, id.Namespace, id.Name)
+	meta, err := c.set.client.GetMetadata(ctx, served.GVR, c.id.Namespace, c.id.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return observed.Member{}, false, nil, nil
 	case err != nil:
-		return observed.Member{}, false, nil, kube.Explain(err, id.Group, served.GVR.Resource, s.options.Tier)
+		return observed.Member{}, false, nil, kube.Explain(err, c.id.Group, served.GVR.Resource, c.set.options.Tier)
 	}
-	live = observed.NewMember(id.GroupKind(), served.GVR, meta)
+	live = observed.NewMember(c.id.GroupKind(), served.GVR, meta)
 	if live.Set == "" {
-		live.Set = s.id // without any label it is as good as ours; applying puts the label back
+		live.Set = c.set.id // without any label it is as good as ours; applying puts the label back
 	}
 	return live, true, meta.ManagedFields, nil
 }

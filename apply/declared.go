@@ -8,6 +8,7 @@ import (
 	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // declare makes the objects those that the set declares from now on. An object that is
@@ -19,12 +20,12 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	}
 	left := s.ledger.Declare(ledger.Declaration{
 		Objects: plan.objects, Pending: pending, All: plan.declared, Live: plan.members, Terminating: plan.live.terminating,
-		Proofs: plan.parent.binary(binaryProofs), Finished: plan.parent.data(dataFinished),
+		Proofs: plan.parent.Binary(parent.BinaryProofs), Finished: plan.parent.Data(parent.DataFinished),
 	})
 	s.mu.Lock()
 	s.pending, s.waiting = len(plan.held) > 0, nil
 	s.mu.Unlock()
-	if s.housedMeanwhile(plan) {
+	if plan.housedMeanwhile() {
 		s.wake()
 	}
 	return ledger.AwaitIdle(ctx, left)
@@ -47,12 +48,18 @@ func (s *Set) wrote(e *ledger.Entry, o manifest.Object, live metav1.Object, m ob
 
 // look returns what is known of a live object: what is seen of it now or, when the
 // cluster is not being watched, what the plan found.
-func (s *Set) look(plan *Plan, id manifest.ID) (live observed.Member, there bool) {
-	if w := s.cluster.watched(); w != nil {
-		if live, there, known := w.members.Find(id); known || there {
-			return live, there
-		}
+func (p *Plan) look(id manifest.ID) (live observed.Member, there bool) {
+	if live, there, known := p.set.look(id); known || there {
+		return live, there
 	}
-	live, there = plan.members[id]
+	live, there = p.members[id]
 	return live, there
+}
+
+// look returns what is seen of a live object; known reports whether it was looked for.
+func (s *Set) look(id manifest.ID) (live observed.Member, there, known bool) {
+	if w := s.cluster.watched(); w != nil {
+		return w.members.Find(id)
+	}
+	return observed.Member{}, false, false
 }

@@ -19,17 +19,17 @@ const deleteTries = 5
 
 // deleteInSteps deletes in the reverse order of applying. What would destroy
 // data is looked at when its turn comes, when all that may go has gone.
-func (s *Set) deleteInSteps(ctx context.Context, plan *Plan, candidates []observed.Member, result *Result) error {
-	guard, err := s.newGuard(ctx, plan, candidates)
+func (p *pruning) deleteInSteps(ctx context.Context, candidates []observed.Member) error {
+	guard, err := newGuard(ctx, p.plan, candidates)
 	if err != nil {
 		return err
 	}
 	for _, members := range inReverse(candidates) {
 		deadline := time.Now().Add(goneWait) // one for the step, however many finalizers block
-		outcomes, err := inStep(ctx, s.cluster, members, func(ctx context.Context, m observed.Member) Outcome {
-			return s.deleteGuarded(ctx, guard, m, deadline)
+		outcomes, err := inStep(ctx, p.set.cluster, members, func(ctx context.Context, m observed.Member) Outcome {
+			return p.deleteGuarded(ctx, guard, m, deadline)
 		})
-		result.Outcomes = append(result.Outcomes, outcomes...)
+		p.result.Outcomes = append(p.result.Outcomes, outcomes...)
 		if err != nil {
 			return fmt.Errorf("stopped while pruning: %w", err)
 		}
@@ -59,7 +59,7 @@ func inReverse(members []observed.Member) [][]observed.Member {
 }
 
 // deleteGuarded deletes one object unless that would destroy data unapproved.
-func (s *Set) deleteGuarded(ctx context.Context, guard guard, m observed.Member, deadline time.Time) Outcome {
+func (p *pruning) deleteGuarded(ctx context.Context, guard guard, m observed.Member, deadline time.Time) Outcome {
 	is, err := guard.check(ctx, m)
 	if err != nil {
 		return failed(Outcome{ID: m.ID}, fmt.Errorf("what it still holds could not be found out: %w", err))
@@ -67,7 +67,7 @@ func (s *Set) deleteGuarded(ctx context.Context, guard guard, m observed.Member,
 	if is.reason != "" {
 		return is.outcome(m)
 	}
-	return s.deleteObserved(ctx, guard.plan, m, deadline)
+	return p.deleteObserved(ctx, m, deadline)
 }
 
 // deleteObserved deletes the very object and version that it has just looked at, and
@@ -76,36 +76,36 @@ func (s *Set) deleteGuarded(ctx context.Context, guard guard, m observed.Member,
 // the proof is the object itself, label and entry, and the preconditions hold the API
 // server to it. An object that changes meanwhile (a workload's status does all the
 // time) is looked at again, and needs the same proof again.
-func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m observed.Member, deadline time.Time) Outcome {
+func (p *pruning) deleteObserved(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
 	for range deleteTries {
-		live, err := s.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+		live, err := p.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
 		case kube.DoesNotExist(err):
-			return s.confirmGone(ctx, m)
+			return p.confirmGone(ctx, m)
 		case kube.NotServed(err):
-			return s.unserved(m)
+			return p.unserved(m)
 		case err != nil:
 			return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it before it is deleted: %w", err))
 		}
 		now := observed.NewMember(m.ID.GroupKind(), m.GVR, live)
-		if now.ID != m.ID || now.UID != m.UID || s.verdict(plan, now) != prune.Own || s.neverDeleted(now) != "" {
+		if now.ID != m.ID || now.UID != m.UID || p.plan.verdict(now) != prune.Own || p.set.neverDeleted(now) != "" {
 			return blocked(m, "a user changed it meanwhile, so that it is not ours to delete any more")
 		}
-		deleted, reason, err := s.deleteVersion(ctx, now)
+		deleted, reason, err := p.deleteVersion(ctx, now)
 		switch {
 		case reason != "":
 			return blocked(m, reason)
 		case kube.DoesNotExist(err):
-			return s.confirmGone(ctx, m)
+			return p.confirmGone(ctx, m)
 		case kube.NotServed(err):
-			return s.unserved(m)
+			return p.unserved(m)
 		case apierrors.IsConflict(err):
 		case err != nil:
-			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", kube.Explain(plan.webhooks.Blame(ctx, s.cluster.typed, err), m.GVR.Group, m.GVR.Resource, s.options.Tier)))
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", kube.Explain(p.plan.webhooks.Blame(ctx, p.set.cluster.typed, err), m.GVR.Group, m.GVR.Resource, p.set.options.Tier)))
 		case deleted.Gone:
 			return Outcome{ID: m.ID, Action: Pruned}
 		default:
-			return s.observeGone(ctx, now, deadline)
+			return p.observeGone(ctx, now, deadline)
 		}
 	}
 	return blocked(m, "it keeps changing while it is looked at; the next sync tries again")
@@ -113,20 +113,20 @@ func (s *Set) deleteObserved(ctx context.Context, plan *Plan, m observed.Member,
 
 // unserved is the outcome of an object whose kind is not served at the moment: that
 // says nothing of the object.
-func (s *Set) unserved(m observed.Member) Outcome {
-	s.cluster.distrustKinds()
+func (p *pruning) unserved(m observed.Member) Outcome {
+	p.set.cluster.distrustKinds()
 	return blocked(m, "its kind is not served at the moment; the next sync looks again")
 }
 
 // confirmGone asks once more for an object that is said not to be there: one wrong
 // answer shall not pass for a deletion.
-func (s *Set) confirmGone(ctx context.Context, m observed.Member) Outcome {
-	live, err := s.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+func (p *pruning) confirmGone(ctx context.Context, m observed.Member) Outcome {
+	live, err := p.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 	switch {
 	case kube.DoesNotExist(err), err == nil && live.UID != m.UID:
 		return Outcome{ID: m.ID, Action: Pruned}
 	case kube.NotServed(err):
-		return s.unserved(m)
+		return p.unserved(m)
 	case err != nil:
 		return failed(Outcome{ID: m.ID}, fmt.Errorf("look whether the object is gone: %w", err))
 	}
@@ -135,12 +135,12 @@ func (s *Set) confirmGone(ctx context.Context, m observed.Member) Outcome {
 
 // deleteVersion deletes one version of one object, unless there is a reason against it
 // when its turn has come.
-func (s *Set) deleteVersion(ctx context.Context, m observed.Member) (deleted kube.Deletion, reason string, err error) {
-	err = s.cluster.write(ctx, func() (err error) {
-		if reason = s.postponed(ctx, m.ID); reason != "" {
+func (p *pruning) deleteVersion(ctx context.Context, m observed.Member) (deleted kube.Deletion, reason string, err error) {
+	err = p.set.cluster.write(ctx, func() (err error) {
+		if reason = p.postponed(ctx, m.ID); reason != "" {
 			return nil
 		}
-		deleted, err = s.client.Delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
+		deleted, err = p.set.client.Delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
 		return err
 	})
 	return deleted, reason, err
@@ -148,19 +148,19 @@ func (s *Set) deleteVersion(ctx context.Context, m observed.Member) (deleted kub
 
 // observeGone waits until a deletion that has begun ends, and remembers it if
 // that takes longer.
-func (s *Set) observeGone(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
-	s.ledger.DeletionBegan(m)
-	if err := s.awaitGone(ctx, m, deadline); err != nil {
+func (p *pruning) observeGone(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
+	p.set.ledger.DeletionBegan(m)
+	if err := p.set.awaitGone(ctx, m, deadline); err != nil {
 		return blocked(m, err.Error())
 	}
-	s.ledger.DeletionEnded(m.ID)
+	p.set.ledger.DeletionEnded(m.ID)
 	return Outcome{ID: m.ID, Action: Pruned}
 }
 
 // goneSince returns the deletions that an earlier sync began and that have ended.
-func (s *Set) goneSince(plan *Plan) []Outcome {
+func (p *pruning) goneSince() []Outcome {
 	var outcomes []Outcome
-	for _, id := range s.ledger.GoneSince(plan.members, func(id manifest.ID) bool { return plan.blind[id.GroupKind()] != nil }) {
+	for _, id := range p.set.ledger.GoneSince(p.plan.members, func(id manifest.ID) bool { return p.plan.blind[id.GroupKind()] != nil }) {
 		outcomes = append(outcomes, Outcome{ID: id, Action: Pruned})
 	}
 	return outcomes

@@ -12,6 +12,7 @@ import (
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -53,7 +54,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 			return result, err
 		}
 	}
-	return result, s.rehearsePrune(ctx, &plan, &result)
+	return result, plan.pruning(&result).rehearse(ctx)
 }
 
 // noteWriter warns of another kubesync that writes the set: no reason not to look, but
@@ -62,7 +63,7 @@ func (s *Set) noteWriter(ctx context.Context, plan Plan, result *Result) error {
 	if s.options.Preview {
 		return nil
 	}
-	_, held, err := s.lookAtWriter(ctx, plan.parent, s.cluster.observedWriter(plan.parent.data(dataWriter)))
+	_, held, err := s.lookAtWriter(ctx, plan.parent, s.cluster.observedWriter(plan.parent.Data(parent.DataWriter)))
 	if err == nil && held != nil {
 		result.Warnings = append(result.Warnings, held.unwatched())
 	}
@@ -101,7 +102,7 @@ func (r *rehearsal) findUnbound(ctx context.Context) error {
 // object rehearses one object.
 func (r *rehearsal) object(ctx context.Context, o manifest.Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
-	if err := r.set.ownership(ctx, r.plan, o.ID()); err != nil {
+	if err := r.plan.ownership(ctx, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
 	served, found := r.plan.kinds.Served[o.GroupVersionKind()]
@@ -167,14 +168,14 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served kube.Se
 	return outcome
 }
 
-// rehearsePrune takes what left git through the proofs of a real prune.
-func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) error {
-	leaving := s.sortOut(plan)
-	result.Outcomes = append(result.Outcomes, leaving.kept...)
-	decided := s.decide(plan, leaving.candidates, *result, func(*prune.Hold) {})
-	s.noteHeld(plan, decided.going, result)
-	plan.consent.consider(decided.approved)
-	guard, err := s.newGuard(ctx, plan, decided.members)
+// rehearse takes what left git through the proofs of a real prune.
+func (p *pruning) rehearse(ctx context.Context) error {
+	leaving := p.sortOut()
+	p.result.Outcomes = append(p.result.Outcomes, leaving.kept...)
+	decided := p.decide(leaving.candidates, func(*prune.Hold) {})
+	p.noteHeld(decided.going)
+	p.plan.consent.consider(decided.approved)
+	guard, err := newGuard(ctx, p.plan, decided.members)
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (s *Set) rehearsePrune(ctx context.Context, plan *Plan, result *Result) err
 			default:
 				guard.going[m.UID] = true
 			}
-			result.Outcomes = append(result.Outcomes, outcome)
+			p.result.Outcomes = append(p.result.Outcomes, outcome)
 		}
 	}
 	return nil

@@ -41,13 +41,13 @@ type guard struct {
 
 // newGuard takes a fresh look at what the API server serves if what leaves can
 // hold objects of kinds that no manifest of ours names.
-func (s *Set) newGuard(ctx context.Context, plan *Plan, candidates []observed.Member) (guard, error) {
-	g := guard{set: s, plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
+func newGuard(ctx context.Context, plan *Plan, candidates []observed.Member) (guard, error) {
+	g := guard{set: plan.set, plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
 	if !slices.ContainsFunc(candidates, func(m observed.Member) bool { return manifest.StepOf(m.ID.GroupKind()) == manifest.StepFoundations }) {
 		return g, nil
 	}
 	var err error
-	if g.kinds, err = s.cluster.refreshKinds(ctx); err != nil {
+	if g.kinds, err = plan.set.cluster.refreshKinds(ctx); err != nil {
 		return g, fmt.Errorf("before Namespaces or CRDs are pruned: %w", err)
 	}
 	return g, nil

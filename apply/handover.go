@@ -80,20 +80,20 @@ func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time)
 
 // settleOthers waits until it is certain that no other repo of this daemon declares
 // what leaves this one. It returns what the prune waits for, "" if for nothing.
-func (s *Set) settleOthers(ctx context.Context, plan *Plan) (waits string, err error) {
-	since := s.ledger.Left(plan.leaving, plan.Revision.Polled)
-	if len(plan.leaving) == 0 {
+func (p *pruning) settleOthers(ctx context.Context) (waits string, err error) {
+	since := p.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)
+	if len(p.plan.leaving) == 0 {
 		return "", nil
 	}
-	s.cluster.awaitOthers(ctx, s.options.Name, since)
-	if waits = s.unread(since); waits != "" || s.cluster.watched() == nil {
+	p.set.cluster.awaitOthers(ctx, p.set.options.Name, since)
+	if waits = p.set.unread(since); waits != "" || p.set.cluster.watched() == nil {
 		return waits, nil
 	}
-	if err := s.survey(ctx, plan); err != nil { // another repo may have taken it over meanwhile
+	if err := p.plan.survey(ctx); err != nil { // another repo may have taken it over meanwhile
 		return "", err
 	}
 	// Or more may be leaving, or another repo's loop may have ended.
-	return s.unread(s.ledger.Left(plan.leaving, plan.Revision.Polled)), nil
+	return p.set.unread(p.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)), nil
 }
 
 // unread returns which other repos have to be read before anything is deleted that has
@@ -114,15 +114,15 @@ func (s *Set) unread(since time.Time) string {
 // postponed returns why an object that has left the set is not deleted at this
 // moment, "" if it is. Since what leaves was sorted out others may have declared it; or
 // have declared it and ended, to declare it again.
-func (s *Set) postponed(ctx context.Context, id manifest.ID) string {
-	if other, claimed := s.cluster.claims.Holder(id); claimed {
-		s.wake() // it is that repo's by the next sync
+func (p *pruning) postponed(ctx context.Context, id manifest.ID) string {
+	if other, claimed := p.set.cluster.claims.Holder(id); claimed {
+		p.set.wake() // it is that repo's by the next sync
 		return fmt.Sprintf("repo %s declares it by now", other)
 	}
-	if waits := s.unread(s.ledger.LeftAt(id)); waits != "" || !s.unlisted {
+	if waits := p.set.unread(p.set.ledger.LeftAt(id)); waits != "" || !p.set.unlisted {
 		return waits
 	}
-	return s.deletionRevoked(ctx)
+	return p.set.deletionRevoked(ctx)
 }
 
 // have words who has not done something yet.

@@ -20,9 +20,10 @@ import (
 )
 
 // leavingPlan is a plan of a revision, polled now, that a ConfigMap leaves.
-func leavingPlan(t *testing.T) *Plan {
+func leavingPlan(t *testing.T, s *Set) *Plan {
 	t.Helper()
 	return &Plan{
+		set:      s,
 		Revision: Provenance{Polled: time.Now()},
 		objects:  objectsOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: stays}}"),
 		leaving:  []observed.Member{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "x"}}},
@@ -75,7 +76,7 @@ func TestNoLostTurn(t *testing.T) {
 			c.readAt("b", time.Now())
 			impatient()
 		}})
-		if waits, _ := s.settleOthers(ctx, leavingPlan(t)); waits != "" && !woken {
+		if waits, _ := leavingPlan(t, s).pruning(&Result{}).settleOthers(ctx); waits != "" && !woken {
 			t.Fatalf("repo b was read, and no one will hear of it: %s", waits)
 		}
 	}
@@ -98,7 +99,7 @@ func TestTurnLost(t *testing.T) {
 	c.Listed([]ListedRepo{{Name: "a"}, {Name: "b"}})
 	s := c.NewSet(SetOptions{Name: "a"})
 	other = c.NewSet(SetOptions{Name: "b", Wake: func() { c.readAt("b", time.Now()) }})
-	waits, err := s.settleOthers(t.Context(), leavingPlan(t))
+	waits, err := leavingPlan(t, s).pruning(&Result{}).settleOthers(t.Context())
 	if want := "waits until repo b has been read again, since the object may have moved there"; waits != want || err != nil {
 		t.Errorf("%q, %v, want %q", waits, err, want)
 	}

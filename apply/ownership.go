@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,33 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // ownership returns why an object is not this set's to write, nil if it is. An
 // object without an apply set's label belongs to no one yet and is adopted.
-func (s *Set) ownership(ctx context.Context, plan *Plan, id manifest.ID) error {
-	if other, found := plan.taken[id]; found {
-		return fmt.Errorf("repo %s declares %s as well as repo %s: take it out of one of them", other, id, s.options.Name)
+func (p *Plan) ownership(ctx context.Context, id manifest.ID) error {
+	if other, found := p.taken[id]; found {
+		return fmt.Errorf("repo %s declares %s as well as repo %s: take it out of one of them", other, id, p.set.options.Name)
 	}
-	live, known := s.look(plan, id)
-	if !known || live.Set == s.id {
+	live, known := p.look(id)
+	if !known || live.Set == p.set.id {
 		return nil
 	}
-	owner, err := s.cluster.ownerOf(ctx, live.Set, plan.owners)
+	owner, err := p.set.cluster.ownerOf(ctx, live.Set, p.owners)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s belongs to another apply set, and which one could not be found out: %w", id, err)
 	case owner.released && owner.suspended != "":
-		s.waitFor(owner.repo)
-		return fmt.Errorf("%s belongs to repo %s, which is suspended (%s): repo %s takes it over when it is resumed", id, owner.repo, owner.suspended, s.options.Name)
+		p.set.waitFor(owner.repo)
+		return fmt.Errorf("%s belongs to repo %s, which is suspended (%s): repo %s takes it over when it is resumed", id, owner.repo, owner.suspended, p.set.options.Name)
 	case owner.released:
 		return nil
-	case owner.repo != "" && !s.options.Preview:
-		s.waitFor(owner.repo)
-		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, s.options.Name)
+	case owner.repo != "" && !p.set.options.Preview:
+		p.set.waitFor(owner.repo)
+		return fmt.Errorf("%s belongs to repo %s, which has not said yet whether it still declares it; repo %s waits", id, owner.repo, p.set.options.Name)
 	}
 	return fmt.Errorf("%s belongs to the apply set %s, not to %s: take it out of one of them, or remove its label %s",
-		id, owner.parent, s.parentRef(), manifest.PartOfLabel)
+		id, owner.parent, p.set.parentRef(), manifest.PartOfLabel)
 }
 
 // owner is what is known of the apply set that a live object belongs to.
@@ -111,12 +111,12 @@ func (c *Cluster) lookUpOwner(ctx context.Context, id string) (owner, error) {
 		return owner{parent: parent}, err
 	}
 	theirs := owner{parent: found.Namespace + "/" + found.Name}
-	ours := found.Namespace == c.options.OwnNamespace && found.Annotations[toolingAnnotation] == parentTooling &&
-		found.Data[dataWriter] == c.options.Writer
-	if name, isParent := strings.CutPrefix(found.Name, parentName("")); ours && isParent {
+	ours := found.Namespace == c.options.OwnNamespace && parent.IsOurs(found) &&
+		found.Data[parent.DataWriter] == c.options.Writer
+	if name, isParent := parent.Repo(found.Name); ours && isParent {
 		listed, known := c.isListed(name)
 		theirs.repo, theirs.released = name, known && !listed
-		if (parent{found}).suspended() {
+		if (parent.Parent{Live: found}).Suspended() {
 			theirs.suspended = fmt.Sprintf("the annotation %s on ConfigMap %s", manifest.SuspendAnnotation, theirs.parent)
 		}
 	}

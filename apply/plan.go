@@ -16,6 +16,7 @@ import (
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/internal/revision"
 )
 
@@ -40,12 +41,13 @@ type Plan struct {
 	Revision Provenance
 	Warnings []string // about the manifests, for a person
 
+	set      *Set              // whose it is
 	objects  []manifest.Object // to be applied, checked and prepared
 	held     []Outcome
 	declared map[manifest.ID]bool // all that the revision declares, pending or not
 	kinds    *kube.Kinds
 	live     liveNamespaces
-	parent   parent
+	parent   parent.Parent
 	members  map[manifest.ID]observed.Member // live objects of the kinds in use: the set's own, and what of the declared is another's
 	unseen   inventory.Unseen
 	blind    map[schema.GroupKind]error // kinds that could not be looked at, and why
@@ -72,7 +74,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 	}
 	begun, known := s.basis()
 	loaded, loadErr := compute(ctx, s.cluster, func() (manifest.Loaded, error) { return s.loader.Load(files) })
-	plan := Plan{Revision: revision, Warnings: skippedWarnings(loaded.Skipped), owners: &owners{}, webhooks: &kube.Webhooks{}}
+	plan := Plan{set: s, Revision: revision, Warnings: skippedWarnings(loaded.Skipped), owners: &owners{}, webhooks: &kube.Webhooks{}}
 	if known {
 		plan.basis = &begun
 	}
@@ -83,7 +85,7 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 	if plan.live, err = s.cluster.namespaces(ctx); err != nil {
 		return Plan{}, errors.Join(loadErr, err)
 	}
-	checked, checkErr := compute(ctx, s.cluster, func() (manifest.Checked, error) { return s.checker.Check(loaded.Objects, s.rules(plan)) })
+	checked, checkErr := compute(ctx, s.cluster, func() (manifest.Checked, error) { return s.checker.Check(loaded.Objects, plan.rules()) })
 	if err := manifest.JoinProblems(loadErr, checkErr); err != nil {
 		return Plan{}, err
 	}
@@ -93,35 +95,35 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
-	s.ledger.ReadRecord(plan.parent.live != nil, plan.parent.binary(binaryMembers))
-	if err := s.lookForMembers(ctx, &plan); err != nil {
+	s.ledger.ReadRecord(plan.parent.Live != nil, plan.parent.Binary(parent.BinaryMembers))
+	if err := plan.lookForMembers(ctx); err != nil {
 		return Plan{}, err
 	}
-	plan.consent = s.consented(ctx, &plan)
+	plan.consent = plan.consented(ctx)
 	plan.declared = declaredBy(checked)
-	if err := s.survey(ctx, &plan); err != nil {
+	if err := plan.survey(ctx); err != nil {
 		return Plan{}, err
 	}
-	s.warnOfFound(&plan)
+	plan.warnOfFound()
 	plan.pendBlind()
 	plan.had = s.ledger.Recorded(plan.members)
-	s.claim(&plan)
+	plan.claim()
 	return plan, nil
 }
 
 // survey finds the live objects of the kinds in use, and which of the set's are
 // declared no more.
-func (s *Set) survey(ctx context.Context, plan *Plan) error {
-	found, err := s.inventoryOf(ctx, plan.kinds, plan.scope(), s.interestOf(plan))
+func (p *Plan) survey(ctx context.Context) error {
+	found, err := p.set.inventoryOf(ctx, p.kinds, p.scope(), p.interestOf())
 	if err != nil {
 		return fmt.Errorf("find the set's live objects: %w", err)
 	}
-	plan.members, plan.unseen = found.Members, found.Unseen
-	if plan.blind == nil {
-		plan.blind = map[schema.GroupKind]error{}
+	p.members, p.unseen = found.Members, found.Unseen
+	if p.blind == nil {
+		p.blind = map[schema.GroupKind]error{}
 	}
-	maps.Copy(plan.blind, found.Blind) // what one look missed no other makes good
-	plan.leaving = s.leaving(*plan)
+	maps.Copy(p.blind, found.Blind) // what one look missed no other makes good
+	p.leaving = p.findLeaving()
 	return nil
 }
 
@@ -142,16 +144,16 @@ func (s *Set) kindsFor(ctx context.Context, objects []manifest.Object) (*kube.Ki
 }
 
 // rules are what the set's objects are checked against.
-func (s *Set) rules(plan Plan) manifest.Rules {
+func (p *Plan) rules() manifest.Rules {
 	return manifest.Rules{
-		Tier:             s.options.Tier,
-		Namespace:        s.options.Namespace,
-		NamespaceFromPod: s.options.NamespaceFromPod,
-		Namespaces:       [][]string{s.cluster.options.Namespaces, s.options.Namespaces},
-		SystemNamespace:  func(name string) bool { return s.cluster.isSystem(name, plan.live) },
-		Scope:            plan.kinds.Scope,
-		HasStatus:        plan.kinds.HasStatus,
-		Lasting:          plan.kinds.Lasting,
+		Tier:             p.set.options.Tier,
+		Namespace:        p.set.options.Namespace,
+		NamespaceFromPod: p.set.options.NamespaceFromPod,
+		Namespaces:       [][]string{p.set.cluster.options.Namespaces, p.set.options.Namespaces},
+		SystemNamespace:  func(name string) bool { return p.set.cluster.isSystem(name, p.live) },
+		Scope:            p.kinds.Scope,
+		HasStatus:        p.kinds.HasStatus,
+		Lasting:          p.kinds.Lasting,
 	}
 }
 
@@ -235,8 +237,8 @@ func (p Plan) leftUnknown() []schema.GroupKind {
 // scope is where the set has or is to have objects.
 func (p Plan) scope() inventory.Scope {
 	in := inventory.ScopeOf(append(idsOf(p.objects), p.found...))
-	maps.Copy(in.Kinds, p.parent.kinds())
-	for _, ns := range p.parent.namespaces() {
+	maps.Copy(in.Kinds, p.parent.Kinds())
+	for _, ns := range p.parent.Namespaces() {
 		in.Namespaces[ns] = true
 	}
 	in.Absent = map[string]bool{}
@@ -260,12 +262,12 @@ func declaredBy(checked manifest.Checked) map[manifest.ID]bool {
 	return declared
 }
 
-// leaving finds the set's members that the revision declares no more, and that
+// findLeaving finds the set's members that the revision declares no more, and that
 // kubesync itself has written.
-func (s *Set) leaving(plan Plan) []observed.Member {
+func (p *Plan) findLeaving() []observed.Member {
 	var found []observed.Member
-	for id, m := range plan.members {
-		if m.Set == s.id && m.Applied && !plan.declared[id] {
+	for id, m := range p.members {
+		if m.Set == p.set.id && m.Applied && !p.declared[id] {
 			found = append(found, m)
 		}
 	}

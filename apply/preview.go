@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // A preview is a dry run of files that the daemon which writes the set does not have yet:
@@ -18,25 +19,25 @@ import (
 // they want to see; and the revision as the prune is to be judged. Its URL is the one that
 // is recorded: where a clone lies is no change of the repo, and what another URL of it
 // would have pruned is what a dry run is asked for.
-func asRecorded(p parent, revision Provenance, tier manifest.Tier, preview bool) ([]string, Provenance) {
-	if p.data(dataURL) == "" {
+func asRecorded(p parent.Parent, revision Provenance, tier manifest.Tier, preview bool) ([]string, Provenance) {
+	if p.Data(parent.DataURL) == "" {
 		return nil, revision // nothing was ever synced
 	}
 	var warnings []string
 	differs := func(what, before, now, advice string) {
 		warnings = append(warnings, fmt.Sprintf("the last sync %s %s, this dry run %s: %s", what, before, now, advice))
 	}
-	if before := p.data(dataURL); before != revision.URL && !preview {
+	if before := p.Data(parent.DataURL); before != revision.URL && !preview {
 		differs("was from", before, "is from "+revision.URL, "a daemon that were given that URL would prune nothing without approval")
 	}
-	if before := p.data(dataTier); before != "" && before != tier.String() {
+	if before := p.Data(parent.DataTier); before != "" && before != tier.String() {
 		differs("was of the", before+" tier", fmt.Sprintf("is of the %s tier", tier), "unless that is what changes, set TIER to "+before)
 	}
-	before, now := origin(p.data(dataSource), p.data(dataDirectory)), origin(revision.Source, revision.Dir)
+	before, now := origin(p.Data(parent.DataSource), p.Data(parent.DataDirectory)), origin(revision.Source, revision.Dir)
 	if before != now {
 		differs("took the manifests from", before, "from "+now, "unless that is what changes, set CMD and YMLDIR as the daemon has them")
 	}
-	revision.URL = p.data(dataURL)
+	revision.URL = p.Data(parent.DataURL)
 	return warnings, revision
 }
 
@@ -58,7 +59,7 @@ func (s *Set) parentElsewhere(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("look for the parent %s in all namespaces: %w", s.parentName, err)
 	}
 	for _, live := range parents.Items {
-		if live.Labels[manifest.ParentIDLabel] == applySetID(live.Namespace, live.Name) && live.Annotations[toolingAnnotation] == parentTooling {
+		if live.Labels[manifest.ParentIDLabel] == parent.ID(live.Namespace, live.Name) && parent.IsOurs(&live) {
 			return live.Namespace, nil
 		}
 	}
@@ -69,7 +70,7 @@ func (s *Set) parentElsewhere(ctx context.Context) (string, error) {
 func (s *Set) previewNotes(ctx context.Context, plan *Plan) ([]string, error) {
 	var notes []string
 	notes, plan.Revision = asRecorded(plan.parent, plan.Revision, s.options.Tier, s.options.Preview)
-	if plan.parent.live != nil {
+	if plan.parent.Live != nil {
 		return notes, nil
 	}
 	elsewhere, err := s.parentElsewhere(ctx)

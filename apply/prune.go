@@ -27,6 +27,11 @@ type pruning struct {
 	undecided  bool              // something that left git waits for what no one has decided yet
 }
 
+// pruning returns the pruning of a plan, whose outcomes go to the result.
+func (p *Plan) pruning(result *Result) *pruning {
+	return &pruning{set: p.set, plan: p, result: result}
+}
+
 // first deletes those webhook configurations and APIServices that left git, before
 // anything is applied: one that is broken could fail every write, and the failure would
 // keep it from being deleted. They hold no data. All else that a deletion needs they
@@ -35,11 +40,11 @@ func (p *pruning) first(ctx context.Context) error {
 	if !slices.ContainsFunc(p.plan.leaving, func(m observed.Member) bool { return inTheWay(m.ID.GroupKind()) }) {
 		return nil
 	}
-	waits, err := p.set.settleOthers(ctx, p.plan)
+	waits, err := p.settleOthers(ctx)
 	if err != nil || waits != "" {
 		return err // they are looked at again after applying
 	}
-	going, err := p.release(ctx, p.set.sortOut(p.plan), func(h *prune.Hold) { h.Failed, h.Waiting, h.Unseen = 0, 0, nil })
+	going, err := p.release(ctx, p.sortOut(), func(h *prune.Hold) { h.Failed, h.Waiting, h.Unseen = 0, 0, nil })
 	if err != nil {
 		return err
 	}
@@ -52,13 +57,13 @@ func (p *pruning) first(ctx context.Context) error {
 	if len(now) == 0 {
 		return nil
 	}
-	err = p.set.deleteInSteps(ctx, p.plan, now, p.result)
+	err = p.deleteInSteps(ctx, now)
 	// What could not be deleted yet is looked at again after applying.
 	p.result.Outcomes = slices.DeleteFunc(p.result.Outcomes, func(o Outcome) bool { return o.Origin.File == "" && o.Action != Pruned })
 	if err != nil {
 		return err
 	}
-	return p.set.survey(ctx, p.plan)
+	return p.plan.survey(ctx)
 }
 
 // inTheWay reports whether objects of a kind can refuse requests for others.
@@ -76,11 +81,11 @@ func inTheWay(gk schema.GroupKind) bool {
 // nothing is left that could be pruned.
 func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 	result := p.result
-	result.Outcomes = append(result.Outcomes, p.set.goneSince(p.plan)...)
-	if result.Waits, err = p.set.settleOthers(ctx, p.plan); err != nil {
+	result.Outcomes = append(result.Outcomes, p.goneSince()...)
+	if result.Waits, err = p.settleOthers(ctx); err != nil {
 		return false, err
 	}
-	leaving := p.set.sortOut(p.plan)
+	leaving := p.sortOut()
 	p.candidates = leaving.candidates
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
 	for _, m := range leaving.terminating {
@@ -99,9 +104,9 @@ func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 		return false, err
 	}
 	p.undecided = p.undecided || len(going.held) > 0
-	p.set.noteHeld(p.plan, going, result)
+	p.noteHeld(going)
 	before := len(result.Outcomes)
-	err = p.set.deleteInSteps(ctx, p.plan, going.members, result)
+	err = p.deleteInSteps(ctx, going.members)
 	remains := slices.ContainsFunc(result.Outcomes[before:], func(o Outcome) bool { return o.Action != Pruned })
 	return len(leaving.terminating) == 0 && len(going.held) == 0 && !remains && len(p.plan.blind) == 0, err
 }
@@ -116,11 +121,11 @@ type going struct {
 // release decides which candidates may be deleted. What a person approves now is
 // recorded before anything of it is deleted.
 func (p *pruning) release(ctx context.Context, leaving leavers, adjust func(*prune.Hold)) (going, error) {
-	decided := p.set.decide(p.plan, leaving.candidates, *p.result, adjust)
+	decided := p.decide(leaving.candidates, adjust)
 	if len(decided.approved) == 0 {
 		return decided.going, nil
 	}
-	return decided.going, p.set.approve(ctx, p.plan, decided.approved)
+	return decided.going, p.approve(ctx, decided.approved)
 }
 
 // decided is a verdict on candidates.
@@ -131,11 +136,11 @@ type decided struct {
 
 // decide says which candidates may be deleted, as values have it: what was approved
 // before, or is approved now, goes; the rest goes unless there is a reason to hold it.
-func (s *Set) decide(plan *Plan, candidates []observed.Member, result Result, adjust func(*prune.Hold)) decided {
+func (p *pruning) decide(candidates []observed.Member, adjust func(*prune.Hold)) decided {
 	var d decided
 	var open []observed.Member
 	for _, m := range candidates {
-		if plan.allows(m) {
+		if p.plan.allows(m) {
 			d.members = append(d.members, m)
 		} else {
 			open = append(open, m)
@@ -144,11 +149,11 @@ func (s *Set) decide(plan *Plan, candidates []observed.Member, result Result, ad
 	if len(open) == 0 {
 		return d
 	}
-	if plan.consent.covers(plan.Revision.ID, asObjects(open)) {
+	if p.plan.consent.covers(p.plan.Revision.ID, asObjects(open)) {
 		d.members, d.approved = candidates, open
 		return d
 	}
-	hold := s.hold(plan, result, len(open))
+	hold := p.hold(len(open))
 	adjust(&hold)
 	if d.reasons = hold.Reasons(); len(d.reasons) > 0 {
 		d.held = open
@@ -159,40 +164,40 @@ func (s *Set) decide(plan *Plan, candidates []observed.Member, result Result, ad
 }
 
 // hold is what decides whether so many objects wait for approval.
-func (s *Set) hold(plan *Plan, result Result, leaving int) prune.Hold {
-	counts := result.Counts()
+func (p *pruning) hold(leaving int) prune.Hold {
+	counts := p.result.Counts()
 	h := prune.Hold{
 		Failed:   counts[Failed] + counts[Refused],
 		Waiting:  counts[Pending],
-		Declared: len(plan.objects) + len(plan.held),
-		Changes:  s.sourceChanges(*plan),
+		Declared: len(p.plan.objects) + len(p.plan.held),
+		Changes:  p.plan.sourceChanges(),
 	}
-	for _, gk := range plan.leftUnknown() {
+	for _, gk := range p.plan.leftUnknown() {
 		h.Unseen = append(h.Unseen, gk.String())
 	}
-	if s.options.PruneLimit.Exceeded(leaving, plan.had) {
-		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, plan.had, s.options.PruneLimit)
+	if p.set.options.PruneLimit.Exceeded(leaving, p.plan.had) {
+		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, p.plan.had, p.set.options.PruneLimit)
 	}
 	return h
 }
 
 // noteHeld notes in the result what waits for approval as a whole, if anything does.
-func (s *Set) noteHeld(plan *Plan, g going, result *Result) {
+func (p *pruning) noteHeld(g going) {
 	if len(g.held) == 0 {
 		return
 	}
-	result.PruneHeld = s.whyHeld(plan, g)
+	p.result.PruneHeld = p.whyHeld(g)
 	for _, m := range g.held {
-		result.Outcomes = append(result.Outcomes, needsApproval(m, "pruning waits for approval"))
+		p.result.Outcomes = append(p.result.Outcomes, needsApproval(m, "pruning waits for approval"))
 	}
 }
 
 // whyHeld says which prune waits for approval, why, and what releases it.
-func (s *Set) whyHeld(plan *Plan, g going) string {
-	revision, objects := plan.Revision.ID, asObjects(g.held)
-	reasons := append(slices.Clone(g.reasons), plan.consent.objections(revision, objects)...)
+func (p *pruning) whyHeld(g going) string {
+	revision, objects := p.plan.Revision.ID, asObjects(g.held)
+	reasons := append(slices.Clone(g.reasons), p.plan.consent.objections(revision, objects)...)
 	return fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
-		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), s.howToApprove(revision, prune.Hash(objects)))
+		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), p.set.howToApprove(revision, prune.Hash(objects)))
 }
 
 // leavers are the members that are declared no more.
@@ -204,13 +209,13 @@ type leavers struct {
 }
 
 // sortOut separates what is declared no more and may be deleted from what may not.
-func (s *Set) sortOut(plan *Plan) leavers {
+func (p *pruning) sortOut() leavers {
 	var sorted leavers
-	for _, m := range plan.leaving {
-		if _, claimed := s.cluster.claims.Holder(m.ID); claimed {
+	for _, m := range p.plan.leaving {
+		if _, claimed := p.set.cluster.claims.Holder(m.ID); claimed {
 			continue // another repo declares it: it is handed over, never deleted
 		}
-		exempt, off := s.exempts(m), s.switchedOff(m)
+		exempt, off := exempts(m), p.set.switchedOff(m)
 		switch {
 		case exempt != "":
 			sorted.kept = append(sorted.kept, exempted(m, exempt))
@@ -220,8 +225,8 @@ func (s *Set) sortOut(plan *Plan) leavers {
 		case m.Terminating:
 			sorted.terminating = append(sorted.terminating, m)
 			sorted.kept = append(sorted.kept, blocked(m, "the object is being deleted"+pendingReason(m.Finalizers)))
-		case s.verdict(plan, m) != prune.Own:
-			sorted.kept = append(sorted.kept, blocked(m, s.copied(plan, m)))
+		case p.plan.verdict(m) != prune.Own:
+			sorted.kept = append(sorted.kept, blocked(m, p.copied(m)))
 		default:
 			sorted.candidates = append(sorted.candidates, m)
 		}
@@ -230,23 +235,23 @@ func (s *Set) sortOut(plan *Plan) leavers {
 }
 
 // copied says why an object that looks like the set's own stays.
-func (s *Set) copied(plan *Plan, m observed.Member) string {
-	revision := plan.Revision.ID
+func (p *pruning) copied(m observed.Member) string {
+	revision := p.plan.Revision.ID
 	return fmt.Sprintf("copied or restored: it carries the label of this set, which has no record of having applied this very object (uid %s); delete it by hand, or approve its deletion by name: %s",
-		m.UID, s.approvalCommand(revision, m.ID.String()))
+		m.UID, p.set.approvalCommand(revision, m.ID.String()))
 }
 
 // neverDeleted returns why an object is not deleted whatever a user approves, "" if
 // there is no such reason.
 func (s *Set) neverDeleted(m observed.Member) string {
-	if reason := s.exempts(m); reason != "" {
+	if reason := exempts(m); reason != "" {
 		return reason
 	}
 	return s.switchedOff(m)
 }
 
 // exempts returns what on an object itself keeps it from being deleted, "" if nothing does.
-func (s *Set) exempts(m observed.Member) string {
+func exempts(m observed.Member) string {
 	switch {
 	case m.Suspended:
 		return "suspended by the annotation " + manifest.SuspendAnnotation

@@ -9,16 +9,17 @@ import (
 
 	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
 // verdict says what a live object is to the set that declares it no more.
-func (s *Set) verdict(plan *Plan, m observed.Member) prune.Verdict {
+func (p *Plan) verdict(m observed.Member) prune.Verdict {
 	return prune.Ownership{
-		Label:    m.Set == s.id,
+		Label:    m.Set == p.set.id,
 		Entry:    m.Applied,
-		Recorded: s.ledger.IsRecorded(m),
-		Named:    plan.consent.given.NamesOne(plan.Revision.ID, m.ID.String()),
+		Recorded: p.set.ledger.IsRecorded(m),
+		Named:    p.consent.given.NamesOne(p.Revision.ID, m.ID.String()),
 	}.Verdict()
 }
 
@@ -42,7 +43,7 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 // seesAll reports whether all could be looked at that the set may have: no kind of it is
 // unserved, or could not be listed, anywhere.
 func (p Plan) seesAll() bool {
-	for gk := range p.parent.kinds() {
+	for gk := range p.parent.Kinds() {
 		if _, served := p.kinds.Lookup(gk); !served {
 			return false
 		}
@@ -53,44 +54,44 @@ func (p Plan) seesAll() bool {
 // memory is what the parent is to remember besides data: which objects the set has
 // written, what of them may go, and the proofs, ahead of the sync's writes or after them,
 // for which the rest of the room is.
-func (s *Set) memory(plan *Plan, ahead bool, data map[string]string, spend func(prune.Approval) prune.Approval) memory {
-	binaries := map[string][]byte{binaryMembers: s.ledger.Members()}
-	all := map[string]string{dataApproved: ""}
+func (s *Set) memory(plan *Plan, ahead bool, data map[string]string, spend func(prune.Approval) prune.Approval) parent.Memory {
+	binaries := map[string][]byte{parent.BinaryMembers: s.ledger.Members()}
+	all := map[string]string{parent.DataApproved: ""}
 	if len(plan.consent.approved) > 0 {
-		binaries[binaryApproved] = plan.consent.approved.Encode(ledger.MaxRecorded)
-		all[dataApproved] = plan.Revision.ID
+		binaries[parent.BinaryApproved] = plan.consent.approved.Encode(ledger.MaxRecorded)
+		all[parent.DataApproved] = plan.Revision.ID
 	}
 	maps.Copy(all, data)
-	room := max(0, ledger.ProofRoom-len(binaries[binaryMembers])-len(binaries[binaryApproved]))
-	binaries[binaryProofs] = s.ledger.Proofs(ahead, room)
-	return memory{data: all, binaries: binaries, spend: spend}
+	room := max(0, ledger.ProofRoom-len(binaries[parent.BinaryMembers])-len(binaries[parent.BinaryApproved]))
+	binaries[parent.BinaryProofs] = s.ledger.Proofs(ahead, room)
+	return parent.Memory{Data: all, Binaries: binaries, Spend: spend}
 }
 
 // lookForMembers finds, where the set has no parent, what nevertheless carries its label
 // and an entry of ours, by looking at every kind that is served: the parent that said
 // where to look was deleted, or objects were restored from a backup that has none. A
 // repo that is new has nothing to be found.
-func (s *Set) lookForMembers(ctx context.Context, plan *Plan) error {
-	if plan.parent.live != nil {
+func (p *Plan) lookForMembers(ctx context.Context) error {
+	if p.parent.Live != nil {
 		return nil
 	}
-	found, err := s.cluster.membersOf(ctx, plan.kinds, s)
+	found, err := p.set.cluster.membersOf(ctx, p.kinds, p.set)
 	if err != nil {
-		return fmt.Errorf("ConfigMap %s, the set's parent, does not exist; look for objects that the set has nevertheless: %w", s.parentRef(), err)
+		return fmt.Errorf("ConfigMap %s, the set's parent, does not exist; look for objects that the set has nevertheless: %w", p.set.parentRef(), err)
 	}
-	plan.found = found
+	p.found = found
 	return nil
 }
 
 // warnOfFound says what was found although there was no parent, and takes it off the
 // record: it stays until a person names it.
-func (s *Set) warnOfFound(plan *Plan) {
-	if plan.parent.live != nil || len(plan.leaving) == 0 {
+func (p *Plan) warnOfFound() {
+	if p.parent.Live != nil || len(p.leaving) == 0 {
 		return
 	}
-	s.ledger.Disown(plan.leaving)
-	names := make([]string, 0, len(plan.leaving))
-	for _, m := range plan.leaving {
+	p.set.ledger.Disown(p.leaving)
+	names := make([]string, 0, len(p.leaving))
+	for _, m := range p.leaving {
 		names = append(names, m.ID.String())
 	}
 	slices.Sort(names)
@@ -99,7 +100,7 @@ func (s *Set) warnOfFound(plan *Plan) {
 	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	plan.Warnings = append(plan.Warnings, fmt.Sprintf(
+	p.Warnings = append(p.Warnings, fmt.Sprintf(
 		"ConfigMap %s, the set's parent, did not exist, and with it all that was known of the set is gone: %s that git does not declare: %s; each stays until a person approves its deletion by name",
-		s.parentRef(), prune.CountObjects(len(names)), text))
+		p.set.parentRef(), prune.CountObjects(len(names)), text))
 }

@@ -8,12 +8,13 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // ParentReference names the parent of a repo's set for an event about it. It sends
 // no request: without a UID, the parent has not been seen.
 func (c *Cluster) ParentReference(repo string) *corev1.ObjectReference {
-	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.options.OwnNamespace, Name: parentName(repo)}
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.options.OwnNamespace, Name: parent.Name(repo)}
 	if w := c.watched(); w != nil {
 		if live, there := w.parents.Get(ref.Name); there {
 			ref.UID, ref.ResourceVersion = live.UID, live.ResourceVersion

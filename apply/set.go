@@ -12,6 +12,7 @@ import (
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/ledger"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/apply/prune"
 	"github.com/kubesync/kubesync/internal/limits"
 )
@@ -89,12 +90,12 @@ func (c *Cluster) NewSet(options SetOptions) *Set {
 
 // newSet makes a set that no one knows.
 func (c *Cluster) newSet(options SetOptions) *Set {
-	name := parentName(options.Name)
+	name := parent.Name(options.Name)
 	s := &Set{
 		cluster:    c,
 		options:    options,
 		client:     c.own,
-		id:         applySetID(c.options.OwnNamespace, name),
+		id:         parent.ID(c.options.OwnNamespace, name),
 		parentName: name,
 		loader:     manifest.NewLoader(options.Limits),
 	}
@@ -147,14 +148,14 @@ func (s *Set) hasClaimed() bool {
 
 // claim says what the set declares from now on, and notes what other repos of this
 // daemon declare already.
-func (s *Set) claim(plan *Plan) {
-	taken, heirs := s.cluster.claims.Declare(s.options.Name, plan.declared, func(id manifest.ID) bool { return plan.members[id].Set == s.id })
-	plan.taken = taken
+func (p *Plan) claim() {
+	taken, heirs := p.set.cluster.claims.Declare(p.set.options.Name, p.declared, func(id manifest.ID) bool { return p.members[id].Set == p.set.id })
+	p.taken = taken
 	for _, heir := range heirs {
-		s.cluster.wake(heir) // what it waits for is its own now
+		p.set.cluster.wake(heir) // what it waits for is its own now
 	}
-	s.mu.Lock()
-	s.claimed = true
-	s.mu.Unlock()
-	s.cluster.readAt(s.options.Name, plan.Revision.Polled)
+	p.set.mu.Lock()
+	p.set.claimed = true
+	p.set.mu.Unlock()
+	p.set.cluster.readAt(p.set.options.Name, p.Revision.Polled)
 }

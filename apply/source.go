@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/apply/prune"
 )
 
@@ -22,9 +23,9 @@ func (s *Set) rendering(revision Provenance) prune.Rendering {
 }
 
 // recordedRendering reads what a parent records of that; nil if it records nothing.
-func recordedRendering(p parent) prune.Rendering {
+func recordedRendering(p parent.Parent) prune.Rendering {
 	var recorded prune.Rendering
-	if err := json.Unmarshal([]byte(p.data(dataRendering)), &recorded); err != nil {
+	if err := json.Unmarshal([]byte(p.Data(parent.DataRendering)), &recorded); err != nil {
 		return nil // nothing was recorded, or a user edited it
 	}
 	return recorded
@@ -36,26 +37,26 @@ func (s *Set) sourceData(revision Provenance) map[string]string {
 	if err != nil {
 		panic(fmt.Sprintf("a map of strings cannot be encoded: %v", err))
 	}
-	return map[string]string{dataURL: revision.URL, dataSource: revision.Source, dataDirectory: revision.Dir, dataRendering: string(text)}
+	return map[string]string{parent.DataURL: revision.URL, parent.DataSource: revision.Source, parent.DataDirectory: revision.Dir, parent.DataRendering: string(text)}
 }
 
 // sourceChanges says in what the manifests' source differs from what the parent
 // remembers: such a change can make every object leave git by mistake.
-func (s *Set) sourceChanges(p Plan) []string {
-	if p.parent.data(dataURL) == "" {
+func (p *Plan) sourceChanges() []string {
+	if p.parent.Data(parent.DataURL) == "" {
 		return nil
 	}
 	var changes []string
 	compare := func(what, key, now string) bool {
-		before := p.parent.data(key)
+		before := p.parent.Data(key)
 		if before != now {
 			changes = append(changes, fmt.Sprintf("%s changed from %q to %q", what, before, now))
 		}
 		return before == now
 	}
-	compare("the repo's URL", dataURL, p.Revision.URL)
-	if compare("the source of the manifests", dataSource, p.Revision.Source) {
-		compare("the directory", dataDirectory, p.Revision.Dir) // another source has another one
+	compare("the repo's URL", parent.DataURL, p.Revision.URL)
+	if compare("the source of the manifests", parent.DataSource, p.Revision.Source) {
+		compare("the directory", parent.DataDirectory, p.Revision.Dir) // another source has another one
 	}
-	return append(changes, s.rendering(p.Revision).Changes(recordedRendering(p.parent))...)
+	return append(changes, p.set.rendering(p.Revision).Changes(recordedRendering(p.parent))...)
 }

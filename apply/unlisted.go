@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/internal/revision"
 )
 
@@ -32,7 +33,7 @@ func (c *Cluster) KeepUnlisted(ctx context.Context) error {
 	}
 	var problems []error
 	for repo, live := range c.unlistedSets(w) {
-		if live.Annotations[deleteAnnotation] != repo {
+		if live.Annotations[parent.DeleteAnnotation] != repo {
 			c.logUnlisted(repo)
 			continue
 		}
@@ -48,7 +49,7 @@ func (c *Cluster) KeepUnlisted(ctx context.Context) error {
 func (c *Cluster) unlistedSets(w *watched) map[string]*corev1.ConfigMap {
 	unlisted := map[string]*corev1.ConfigMap{}
 	w.parents.Each(func(name string, live *corev1.ConfigMap) {
-		if repo, isParent := strings.CutPrefix(name, parentName("")); isParent && c.isUnlisted(repo, live) {
+		if repo, isParent := parent.Repo(name); isParent && c.isUnlisted(repo, live) {
 			unlisted[repo] = live
 		}
 	})
@@ -59,13 +60,13 @@ func (c *Cluster) unlistedSets(w *watched) map[string]*corev1.ConfigMap {
 // configuration names the repo no more.
 func (c *Cluster) isUnlisted(repo string, live *corev1.ConfigMap) bool {
 	listed, known := c.isListed(repo)
-	return known && !listed && live.Annotations[toolingAnnotation] == parentTooling && live.Data[dataWriter] == c.options.Writer
+	return known && !listed && parent.IsOurs(live) && live.Data[parent.DataWriter] == c.options.Writer
 }
 
 // mayDelete reports by a repo's parent whether its set is to be deleted: it is unlisted,
 // the loop that wrote it has ended, and a person asks for it.
 func (c *Cluster) mayDelete(repo string, live *corev1.ConfigMap) bool {
-	return live != nil && c.isUnlisted(repo, live) && c.setByName(repo) == nil && live.Annotations[deleteAnnotation] == repo
+	return live != nil && c.isUnlisted(repo, live) && c.setByName(repo) == nil && live.Annotations[parent.DeleteAnnotation] == repo
 }
 
 // deletionRevoked returns why an unlisted set is not to be deleted any more, "" if it still
@@ -78,7 +79,7 @@ func (s *Set) deletionRevoked(ctx context.Context) string {
 	case !s.cluster.mayDelete(s.options.Name, live):
 		return fmt.Sprintf("repo %s is listed again, or no one asks for its deletion", s.options.Name)
 	}
-	return s.suspended(parent{live})
+	return s.suspended(parent.Parent{Live: live})
 }
 
 // Unlisted is a set whose repo the configuration names no more. Its objects stay.
@@ -100,10 +101,10 @@ func (c *Cluster) Unlisted() []Unlisted {
 	for repo, live := range c.unlistedSets(w) {
 		sets = append(sets, Unlisted{
 			Repo:     repo,
-			URL:      live.Data[dataURL],
-			Revision: live.Data[dataRevision],
+			URL:      live.Data[parent.DataURL],
+			Revision: live.Data[parent.DataRevision],
 			Delete:   c.deletionCommand(repo),
-			Deleting: live.Annotations[deleteAnnotation] == repo,
+			Deleting: live.Annotations[parent.DeleteAnnotation] == repo,
 		})
 	}
 	slices.SortFunc(sets, func(a, b Unlisted) int { return strings.Compare(a.Repo, b.Repo) })
@@ -112,7 +113,7 @@ func (c *Cluster) Unlisted() []Unlisted {
 
 // deletionCommand has the objects of an unlisted set deleted.
 func (c *Cluster) deletionCommand(repo string) string {
-	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s %s=%s", c.options.OwnNamespace, parentName(repo), deleteAnnotation, repo)
+	return fmt.Sprintf("kubectl annotate configmap --namespace %s %s %s=%s", c.options.OwnNamespace, parent.Name(repo), parent.DeleteAnnotation, repo)
 }
 
 // logUnlisted reports an unlisted set, once.
@@ -128,12 +129,12 @@ func (c *Cluster) logUnlisted(repo string) {
 
 // deleteUnlisted deletes what is left of a set that declares nothing any more.
 func (c *Cluster) deleteUnlisted(ctx context.Context, repo string) error {
-	recorded, err := c.getParent(ctx, parentName(repo))
+	recorded, err := c.getParent(ctx, parent.Name(repo))
 	if err != nil || !c.mayDelete(repo, recorded) {
 		return err
 	}
 	tier := manifest.Application // what is not known to be a system repo's is deleted with fewer rights
-	if recorded.Data[dataTier] == manifest.System.String() {
+	if recorded.Data[parent.DataTier] == manifest.System.String() {
 		tier = manifest.System
 	}
 	// No one else knows this set: the repo may be listed again at any moment, and then the
@@ -145,39 +146,40 @@ func (c *Cluster) deleteUnlisted(ctx context.Context, repo string) error {
 	if err != nil {
 		return err
 	}
-	plan := Plan{parent: p, Revision: Provenance{Revision: revision.Revision{ID: p.data(dataRevision)}, Polled: time.Now()}}
+	plan := Plan{set: s, parent: p, Revision: Provenance{Revision: revision.Revision{ID: p.Data(parent.DataRevision)}, Polled: time.Now()}}
 	if reason := s.suspended(p); reason != "" {
 		return errors.New(reason)
 	}
-	s.ledger.ReadRecord(p.live != nil, p.binary(binaryMembers))
-	plan.consent = s.consented(ctx, &plan)
+	s.ledger.ReadRecord(p.Live != nil, p.Binary(parent.BinaryMembers))
+	plan.consent = plan.consented(ctx)
 	if plan.kinds, err = c.currentKinds(ctx); err != nil {
 		return err
 	}
 	if plan.live, err = c.namespaces(ctx); err != nil {
 		return err
 	}
-	if err := s.survey(ctx, &plan); err != nil {
+	if err := plan.survey(ctx); err != nil {
 		return err
 	}
 	if len(plan.unseen) > 0 {
-		if _, err := s.dismissGone(ctx, &plan); err != nil {
+		if _, err := plan.dismissGone(ctx); err != nil {
 			return err
 		}
 	}
-	if waits, err := s.settleOthers(ctx, &plan); err != nil || waits != "" {
+	result := Result{}
+	pruning := plan.pruning(&result)
+	if waits, err := pruning.settleOthers(ctx); err != nil || waits != "" {
 		return errors.Join(err, errorOf(waits))
 	}
 	for gk, err := range plan.blind {
 		return fmt.Errorf("what it has of kind %s cannot be looked for: %w", gk, err)
 	}
-	result := Result{}
-	leaving := s.sortOut(&plan)
+	leaving := pruning.sortOut()
 	result.Outcomes = leaving.kept
 	if plan.consent.covers(plan.Revision.ID, asObjects(leaving.candidates)) {
 		plan.consent.consider(leaving.candidates)
 	}
-	if err := s.deleteInSteps(ctx, &plan, leaving.candidates, &result); err != nil {
+	if err := pruning.deleteInSteps(ctx, leaving.candidates); err != nil {
 		return err
 	}
 	return s.deleteParent(ctx, plan, result)
@@ -211,7 +213,7 @@ func (s *Set) deleteParent(ctx context.Context, plan Plan, result Result) error 
 	if reason := s.deletionRevoked(ctx); reason != "" {
 		return errors.New(reason)
 	}
-	live := plan.parent.live
+	live := plan.parent.Live
 	err := s.cluster.typed.CoreV1().ConfigMaps(live.Namespace).Delete(ctx, live.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion},
 	})

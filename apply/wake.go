@@ -88,12 +88,12 @@ func (s *Set) hasPending() bool {
 // housedMeanwhile reports whether there is by now a Namespace for which the plan held back an
 // object, or is none any more where one was being deleted. Whoever saw it before the
 // set was noted as pending did not wake it.
-func (s *Set) housedMeanwhile(plan *Plan) bool {
-	w := s.cluster.watched()
-	return w != nil && slices.ContainsFunc(plan.held, func(o Outcome) bool {
+func (p *Plan) housedMeanwhile() bool {
+	w := p.set.cluster.watched()
+	return w != nil && slices.ContainsFunc(p.held, func(o Outcome) bool {
 		home := o.ID.Home()
 		ns, there := w.namespaces.Get(home)
-		return there && !ns.terminating && !plan.live.exists(home) || !there && plan.live.terminating[home]
+		return there && !ns.terminating && !p.live.exists(home) || !there && p.live.terminating[home]
 	})
 }
 

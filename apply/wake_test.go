@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // steeredParent is the parent of a set, with an approval.
@@ -16,7 +17,7 @@ func steeredParent(s *Set, approved string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: s.parentName, Namespace: s.cluster.options.OwnNamespace,
 		Labels:      map[string]string{manifest.ParentIDLabel: s.id},
-		Annotations: map[string]string{toolingAnnotation: parentTooling, approvePruneAnnotation: approved},
+		Annotations: map[string]string{"applyset.kubernetes.io/tooling": "kubesync/v1", parent.ApproveAnnotation: approved},
 	}}
 }
 
@@ -125,7 +126,7 @@ func TestNamespaceAfterPlan(t *testing.T) {
 			if test.live != nil {
 				w.namespaces.Seen(test.live)
 			}
-			if err := s.declare(t.Context(), &Plan{live: test.planned, held: test.held}); err != nil {
+			if err := s.declare(t.Context(), &Plan{set: s, live: test.planned, held: test.held}); err != nil {
 				t.Fatal(err)
 			}
 			if woken != test.woken {

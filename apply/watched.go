@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/kube/follow"
 	"github.com/kubesync/kubesync/apply/manifest"
+	"github.com/kubesync/kubesync/apply/parent"
 )
 
 // watched is a cluster that is being watched: what plans are made of then, without
@@ -130,7 +130,7 @@ func (c *Cluster) namespaceSeen(name string, live metav1.Object) {
 // parentSeen receives a parent that another writer than this daemon changed: a person
 // may have suspended the set, or approved what it prunes.
 func (c *Cluster) parentSeen(name string, live metav1.Object) {
-	repo, ok := strings.CutPrefix(name, parentName(""))
+	repo, ok := parent.Repo(name)
 	if !ok {
 		return
 	}
@@ -215,6 +215,6 @@ func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in inventory.Scope
 }
 
 // interestOf is what a plan of the set has to know.
-func (s *Set) interestOf(plan *Plan) inventory.Interest {
-	return inventory.Interest{Set: s.id, Declared: plan.declared, Deleting: s.ledger.Deleting()}
+func (p *Plan) interestOf() inventory.Interest {
+	return inventory.Interest{Set: p.set.id, Declared: p.declared, Deleting: p.set.ledger.Deleting()}
 }

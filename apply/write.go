@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubesync/kubesync/apply/kube"
 	"github.com/kubesync/kubesync/apply/ledger"
@@ -48,7 +47,7 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	if !found {
 		return w.set.pend(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
-	if err := w.set.ownership(ctx, w.plan, o.ID()); err != nil {
+	if err := w.plan.ownership(ctx, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
 	entry := w.set.ledger.Entry(o.ID())
@@ -56,7 +55,7 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 		return failed(outcome, err)
 	}
 	defer w.set.end(entry)
-	before, known := w.set.look(w.plan, o.ID())
+	before, known := w.plan.look(o.ID())
 	if outcome, settled := w.settled(outcome, o, before, known); settled {
 		return outcome
 	}
@@ -66,7 +65,7 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 		}
 		known = false
 	}
-	answer, recreated, err := w.set.applyOne(ctx, w.plan, served, o, w.goneBy)
+	answer, recreated, err := w.set.sending(w.plan, served, o, w.goneBy).do(ctx)
 	outcome.Warnings = answer.Warnings
 	if err != nil {
 		return w.failed(ctx, outcome, o, served, err)
@@ -127,7 +126,7 @@ func (w *writer) asIs(o manifest.Object) (Outcome, bool) {
 	if _, elsewhere := w.plan.taken[outcome.ID]; elsewhere || w.verify {
 		return outcome, false
 	}
-	live, there := w.set.look(w.plan, outcome.ID)
+	live, there := w.plan.look(outcome.ID)
 	stands := w.set.ledger.Standing(o, live, there, time.Time{})
 	return outcome, stands.Sent && !live.Suspended && stands.Is == ledger.AsSent
 }
@@ -165,62 +164,6 @@ func (w *writer) settled(outcome Outcome, o manifest.Object, before observed.Mem
 		return outcome, true
 	}
 	return outcome, false
-}
-
-// applyOne sends one object and whatever must follow: creating it again where that
-// is wanted and needed, and taking over what other appliers left. For what is being deleted
-// it waits until goneBy. A correction has no plan: what has to be created again it leaves to
-// the next sync.
-func (s *Set) applyOne(ctx context.Context, plan *Plan, served kube.ServedKind, o manifest.Object, goneBy func() time.Time) (answer kube.Answer, recreated []string, err error) {
-	labelled := withLabel(o, s.id)
-	answer, err = s.send(ctx, served.GVR, labelled)
-	if fields := kube.ImmutableFields(err); len(fields) > 0 {
-		if o.Annotations()[manifest.RecreateAnnotation] != "true" {
-			return answer, nil, fmt.Errorf("immutable: %s: %w; the annotation %s: \"true\" lets kubesync delete the object and create it again",
-				strings.Join(fields, ", "), err, manifest.RecreateAnnotation)
-		}
-		if plan == nil {
-			s.wake()
-			return answer, nil, fmt.Errorf("immutable: %s: the next sync creates the object again", strings.Join(fields, ", "))
-		}
-		recreated = fields
-		answer, err = s.recreate(ctx, plan, served.GVR, labelled, goneBy)
-	}
-	if err != nil {
-		return answer, recreated, err
-	}
-	if answer.Live.GetDeletionTimestamp() != nil {
-		// A user was deleting it. What we applied goes with it, or already has.
-		if err := s.awaitGone(ctx, observed.NewMember(o.ID().GroupKind(), served.GVR, answer.Live), goneBy()); err != nil {
-			return answer, recreated, err
-		}
-		if answer, err = s.send(ctx, served.GVR, labelled); err != nil {
-			return answer, recreated, err
-		}
-	}
-	if answer.Live.GetLabels()[manifest.PartOfLabel] != s.id {
-		return answer, recreated, fmt.Errorf("admission removed the label %s from the object: kubesync could neither watch nor prune it; exempt the label in the admission policy or webhook", manifest.PartOfLabel)
-	}
-	answer, err = s.adopt(ctx, served.GVR, labelled, answer)
-	return answer, recreated, err
-}
-
-// send applies an object, patiently where its kind is only just being served.
-func (s *Set) send(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) (kube.Answer, error) {
-	var answer kube.Answer
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		err := s.cluster.write(ctx, func() (err error) {
-			answer, err = s.client.Apply(ctx, gvr, object, kube.FieldManager)
-			return kube.WithoutSecrets(object, err)
-		})
-		if !kube.NotServed(err) || time.Now().After(deadline) {
-			return answer, err
-		}
-		if err := pause(ctx); err != nil {
-			return answer, err
-		}
-	}
 }
 
 // awaitGone waits until an object that is being deleted is gone: absent, or

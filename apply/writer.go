@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kubesync/kubesync/apply/parent"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,8 +113,8 @@ func (e *WriterError) unwatched() string {
 
 // checkWriter refuses a set whose recorded writer is another Lease that is held. One that
 // is seen for the first time is observed in line.
-func (s *Set) checkWriter(ctx context.Context, p parent) error {
-	before := s.cluster.observedWriter(p.data(dataWriter))
+func (s *Set) checkWriter(ctx context.Context, p parent.Parent) error {
+	before := s.cluster.observedWriter(p.Data(parent.DataWriter))
 	kept, held, err := s.lookAtWriter(ctx, p, before)
 	if err != nil || held == nil {
 		return err
@@ -138,8 +139,8 @@ func (s *Set) checkWriter(ctx context.Context, p parent) error {
 
 // lookAtWriter looks once at the Lease of a set's recorded writer, given what was seen of
 // it before, and remembers what it saw. The error for a writer is nil if there is none.
-func (s *Set) lookAtWriter(ctx context.Context, p parent, before observation) (observation, *WriterError, error) {
-	recorded := p.data(dataWriter)
+func (s *Set) lookAtWriter(ctx context.Context, p parent.Parent, before observation) (observation, *WriterError, error) {
+	recorded := p.Data(parent.DataWriter)
 	if recorded == "" || recorded == s.cluster.options.Writer {
 		return observation{}, nil, nil
 	}

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
 // recorded makes an overview of what the parents say.
-func recorded(records []apply.Record) status.Overview {
+func recorded(records []parent.Record) status.Overview {
 	overview := status.Overview{Healthy: len(records) > 0, Repos: []status.Repo{}, Unlisted: []status.Unlisted{}}
 	for _, record := range records {
 		r := recordedRepo(record)
@@ -21,7 +22,7 @@ func recorded(records []apply.Record) status.Overview {
 }
 
 // recordedRepo is a repo as its parent has it.
-func recordedRepo(record apply.Record) status.Repo {
+func recordedRepo(record parent.Record) status.Repo {
 	r := status.Repo{
 		Name: record.Repo, URL: record.URL, Tier: record.Tier, State: status.Waiting,
 		Counts: map[apply.Action]int{}, Objects: objectsOf(record.Result),

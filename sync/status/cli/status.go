@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/sync/status"
 	"github.com/kubesync/kubesync/sync/status/server"
 )
@@ -29,7 +29,7 @@ type Options struct {
 	Token    func() (string, error) // that Listen asks for; nil: it asks for none
 	CertFile string                 // of the certificate that Listen shows; empty: it speaks no TLS
 	// Records returns what the parents in the cluster say; nil if no cluster is known.
-	Records  func(context.Context) ([]apply.Record, error)
+	Records  func(context.Context) ([]parent.Record, error)
 	Out, Err io.Writer
 }
 

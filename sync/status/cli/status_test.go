@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubesync/kubesync/apply"
 	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -254,21 +254,21 @@ func TestOverTLSAndSockets(t *testing.T) {
 func TestWithoutADaemonTheClusterIsAsked(t *testing.T) {
 	t.Parallel()
 	unserved := server.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "nobody")}
-	says := func(records ...apply.Record) func(context.Context) ([]apply.Record, error) {
-		return func(context.Context) ([]apply.Record, error) { return records, nil }
+	says := func(records ...parent.Record) func(context.Context) ([]parent.Record, error) {
+		return func(context.Context) ([]parent.Record, error) { return records, nil }
 	}
-	shop := apply.Record{Repo: "shop", URL: "https://git.example.com/shop.git", Tier: "system", Revision: repo.Revision{ID: strings.Repeat("1", 40)}, Result: "3 synced, 1 blocked"}
-	failed := apply.Record{Repo: "cluster", Revision: repo.Revision{ID: strings.Repeat("2", 40)}, Result: "3 synced, 1 failed"}
+	shop := parent.Record{Repo: "shop", URL: "https://git.example.com/shop.git", Tier: "system", Revision: repo.Revision{ID: strings.Repeat("1", 40)}, Result: "3 synced, 1 blocked"}
+	failed := parent.Record{Repo: "cluster", Revision: repo.Revision{ID: strings.Repeat("2", 40)}, Result: "3 synced, 1 failed"}
 	tests := map[string]struct {
-		records func(context.Context) ([]apply.Record, error)
+		records func(context.Context) ([]parent.Record, error)
 		code    int
 		out     string
 	}{
 		"healthy":     {says(shop), Healthy, "shop   synced   yes       1111111    3/4"},
 		"not healthy": {says(shop, failed), Unhealthy, "3 synced, 1 failed"},
-		"first sync":  {says(apply.Record{Repo: "new"}), Unhealthy, "waiting"},
+		"first sync":  {says(parent.Record{Repo: "new"}), Unhealthy, "waiting"},
 		"nothing":     {says(), Unhealthy, "NAME"},
-		"no answer":   {func(context.Context) ([]apply.Record, error) { return nil, errors.New("forbidden") }, Unhealthy, ""},
+		"no answer":   {func(context.Context) ([]parent.Record, error) { return nil, errors.New("forbidden") }, Unhealthy, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

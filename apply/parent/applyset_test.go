@@ -1,4 +1,4 @@
-package apply
+package parent
 
 import (
 	"testing"
@@ -17,9 +17,9 @@ func TestSpecification(t *testing.T) {
 	for ours, theirs := range map[string]string{
 		manifest.PartOfLabel:           kubectl.ApplysetPartOfLabel,
 		manifest.ParentIDLabel:         kubectl.ApplySetParentIDLabel,
-		toolingAnnotation:              kubectl.ApplySetToolingAnnotation,
-		additionalNamespacesAnnotation: kubectl.ApplySetAdditionalNamespacesAnnotation,
-		groupKindsAnnotation:           kubectl.ApplySetGKsAnnotation,
+		tooling:              kubectl.ApplySetToolingAnnotation,
+		additionalNamespaces: kubectl.ApplySetAdditionalNamespacesAnnotation,
+		groupKinds:           kubectl.ApplySetGKsAnnotation,
 	} {
 		if ours != theirs {
 			t.Errorf("%q is %q in kubectl", ours, theirs)
@@ -29,7 +29,7 @@ func TestSpecification(t *testing.T) {
 		Name: "kubesync-shop", Namespace: "kube-system",
 		RESTMapping: &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Scope: meta.RESTScopeNamespace},
 	}, kubectl.ApplySetTooling{Name: "kubesync", Version: "v1"}, nil, nil)
-	if got, want := applySetID("kube-system", "kubesync-shop"), reference.ID(); got != want {
+	if got, want := ID("kube-system", "kubesync-shop"), reference.ID(); got != want {
 		t.Errorf("ID %q is %q in kubectl", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package apply
+package parent
 
 import (
 	"context"
@@ -41,22 +41,17 @@ func Records(ctx context.Context, config *rest.Config, namespace string) ([]Reco
 	}
 	var records []Record
 	for _, live := range list.Items {
-		repo, isParent := strings.CutPrefix(live.Name, parentName(""))
-		if !isParent || live.Annotations[toolingAnnotation] != parentTooling {
+		repo, isParent := Repo(live.Name)
+		if !isParent || !IsOurs(&live) {
 			continue
 		}
 		data := live.Data
-		written, _ := time.Parse(time.RFC3339, data[dataWritten]) // zero if a user edited it
+		written, _ := time.Parse(time.RFC3339, data[DataWritten]) // zero if a user edited it
 		records = append(records, Record{
-			Repo: repo, URL: data[dataURL], Tier: data[dataTier], Revision: recordedRevision(data),
-			Source: data[dataSource], Dir: data[dataDirectory], Writer: data[dataWriter], Written: written, Result: data[dataResult],
+			Repo: repo, URL: data[DataURL], Tier: data[DataTier], Revision: Parent{&live}.Revision(),
+			Source: data[DataSource], Dir: data[DataDirectory], Writer: data[DataWriter], Written: written, Result: data[DataResult],
 		})
 	}
 	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.Repo, b.Repo) })
 	return records, nil
-}
-
-// recordedRevision is the revision in a parent's data, as far as it is recorded.
-func recordedRevision(data map[string]string) revision.Revision {
-	return revision.Revision{ID: data[dataRevision], Ref: data[dataRef], Subject: data[dataSubject]}
 }
