@@ -20,7 +20,7 @@ func layers() [][]string {
 // inOrder are packages of one tree, each of which imports only those after it.
 func inOrder() [][]string {
 	return [][]string{
-		{"apply", "apply/inventory", "apply/observed", "apply/kube", "apply/manifest"},
+		{"apply", "apply/parent", "apply/ledger", "apply/inventory", "apply/observed", "apply/kube", "apply/manifest"},
 		{"transform", "transform/confine"},
 	}
 }

@@ -1,21 +1,23 @@
 // Package apply keeps a cluster in sync with a repo's manifests. A [Cluster] is what all
 // repos share at one API server, a [Set] is one repo's objects. Package manifest reads and
-// checks files, package kube asks and watches the API server, package prune decides what
-// may be deleted.
+// checks files, kube asks and watches the API server, inventory finds what is there, ledger
+// keeps what is known of each object, parent is what outlasts the process, and prune decides
+// what may be deleted. What is left here is one state machine.
 //
 //  1. [Set.Plan] loads and checks the files, reads the set's parent (readParent), finds the
-//     live objects of the kinds in use (survey) and what has left the set (leaving). It
-//     writes nothing. It needs the watches that [Cluster.Watch] keeps, or lists.
+//     live objects of the kinds in use (Plan.survey) and what has left the set (findLeaving).
+//     It writes nothing. It needs the watches that [Cluster.Watch] keeps, or lists (package
+//     inventory).
 //  2. [Set.Apply] widens the parent, keeps the RoleBindings of the application tier, writes
-//     the objects step by step (applySteps, writer.write), prunes (prune.go) and records the
-//     result in the parent. [Set.DryRun] goes the same way and writes nothing.
-//  3. Between syncs an event goes from the tracker (package inventory) to Set.consider, and drift through the
-//     corrector to Set.correct, which sends what the last sync sent.
+//     the objects step by step (applySteps, writer.write, sending.do), prunes (pruning.rest) and
+//     records the result in the parent. [Set.DryRun] goes the same way and writes nothing.
+//  3. Between syncs an event goes from the tracker to Set.consider, and drift through the
+//     corrector to correction.correct, which sends what the last sync sent.
 //
 // The parent is the ConfigMap kubesync-<name> of KEP-3659. It names every kind and namespace
 // before anything is written there, so that a later sync finds what a crash leaves. Of each
 // object a set remembers the hash of what it sent, the uid, and its entry in managedFields;
-// proofs of these in the parent (proof.go) let the next process skip unchanged objects.
+// proofs of these in the parent (package ledger) let the next process skip unchanged objects.
 //
 // # Writing
 //

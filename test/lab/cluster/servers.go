@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/kubesync/kubesync/test/lab/process"
 )
@@ -171,19 +170,19 @@ func (c *Cluster) Up() bool {
 
 // FreezeAPIServer makes the API server accept connections and answer nothing,
 // until ThawAPIServer.
-func (c *Cluster) FreezeAPIServer() error { return c.signalAPIServer(syscall.SIGSTOP) }
+func (c *Cluster) FreezeAPIServer() error { return c.freeze(true, (*process.Process).Freeze) }
 
 // ThawAPIServer undoes FreezeAPIServer.
-func (c *Cluster) ThawAPIServer() error { return c.signalAPIServer(syscall.SIGCONT) }
+func (c *Cluster) ThawAPIServer() error { return c.freeze(false, (*process.Process).Thaw) }
 
-func (c *Cluster) signalAPIServer(s syscall.Signal) error {
+func (c *Cluster) freeze(frozen bool, do func(*process.Process) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.apiServer == nil {
 		return errors.New("the API server is stopped")
 	}
-	c.frozen = s == syscall.SIGSTOP
-	return c.apiServer.Signal(s)
+	c.frozen = frozen
+	return do(c.apiServer)
 }
 
 func (c *Cluster) startControllers() error {

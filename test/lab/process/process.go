@@ -120,6 +120,42 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
+// Freeze stops the process until Thaw. A signal stops one thread after the other: when it
+// returns, all have stopped.
+func (p *Process) Freeze() error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for end := time.Now().Add(freezeWait); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if p.frozen() {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s still runs %s after SIGSTOP", p.Name, freezeWait)
+}
+
+// freezeWait is how long all threads of a process may take to stop.
+const freezeWait = 10 * time.Second
+
+// Thaw undoes Freeze.
+func (p *Process) Thaw() error { return p.Signal(syscall.SIGCONT) }
+
+// frozen reports whether all threads have stopped, by proc(5)'s stat: state T.
+func (p *Process) frozen() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID))
+	if err != nil || len(threads) == 0 {
+		return false
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		_, state, found := strings.Cut(string(stat), ") ")
+		if err != nil || !found || !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
+
 // Kill ends the process and its group at once and returns when it is gone.
 // Killing what has ended does nothing.
 func (p *Process) Kill() {
