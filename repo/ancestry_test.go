@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesync/kubesync/internal/limits"
 	"github.com/kubesync/kubesync/internal/revision"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -118,10 +119,10 @@ func TestDescendsCost(t *testing.T) {
 	s := newSite(t, server.Dir(), "master")
 	s.commit("first", file("1"))
 	for i := range 20 {
-		s.git("commit", "--quiet", "--allow-empty", "--message", fmt.Sprint(i)+noise(5000))
+		s.git("commit", "--quiet", "--allow-empty", "--message", fmt.Sprint(i)+gitbytes.Noise(5000))
 	}
-	near := s.commit("near", file(noise(200_000)))
-	parent := s.commit("parent", file(noise(100_000)))
+	near := s.commit("near", file(gitbytes.Noise(200_000)))
+	parent := s.commit("parent", file(gitbytes.Noise(100_000)))
 	s.commit("tip", file("2"))
 	r := open(t, server.URL("site"), "")
 	resolve(t, r)
@@ -322,11 +323,11 @@ func TestAncestry(t *testing.T) {
 // TestParentsIn reads commits whose parents are not what they should be.
 func TestParentsIn(t *testing.T) {
 	t.Parallel()
-	held := trees{}
-	root := held.commit(held.tree())
+	held := gitbytes.Objects{}
+	root := held.Commit(held.Tree())
 	signed := "author A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n"
-	tagged := held.add(plumbing.TagObject, []byte("object "+root.Hash.String()+"\ntype commit\ntag v1\ntagger A <a@example.com> 1 +0000\n\nv1\n"))
-	claims := held.add(plumbing.CommitObject, []byte("tree "+root.TreeHash.String()+"\n"+signed+"other x\n parent "+ones('a')+"\nparent "+ones('b')+"\n\nparent "+ones('c')+"\n"))
+	tagged := held.Add(plumbing.TagObject, []byte("object "+root.Hash.String()+"\ntype commit\ntag v1\ntagger A <a@example.com> 1 +0000\n\nv1\n"))
+	claims := held.Add(plumbing.CommitObject, []byte("tree "+root.TreeHash.String()+"\n"+signed+"other x\n parent "+ones('a')+"\nparent "+ones('b')+"\n\nparent "+ones('c')+"\n"))
 	if got, err := parentsIn(held)(claims); err != nil || len(got) != 0 {
 		t.Errorf("what is no parent: got %v, %v", got, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -273,7 +274,7 @@ func damageable(t *testing.T) (site, *Repo) {
 	must(t, os.Symlink("dir/file", filepath.Join(s.Work, "link")))
 	writeFile(t, filepath.Join(s.Work, "dir", "file"), "1")
 	writeFile(t, filepath.Join(s.Work, "run"), "#!/bin/sh\n")
-	writeFile(t, filepath.Join(s.Work, "big"), noise(50_000))
+	writeFile(t, filepath.Join(s.Work, "big"), gitbytes.Noise(50_000))
 	writeFile(t, filepath.Join(s.Work, ".gitignore"), "*.o\n")
 	must(t, os.Chmod(filepath.Join(s.Work, "run"), 0o755))
 	if _, err := s.CommitWork("one"); err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
-	"github.com/kubesync/kubesync/internal/limits"
-
 	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 // listing shows a file system: path, type, permissions.
@@ -57,7 +56,7 @@ func linked(t *testing.T) (site, *Repo, fs.FS) {
 	writeFile(t, filepath.Join(s.Work, "a", "x"), "a")
 	writeFile(t, filepath.Join(s.Work, "a", "deep", "y"), "y")
 	writeFile(t, filepath.Join(s.Work, "run"), "#!/bin/sh\n")
-	writeFile(t, filepath.Join(s.Work, "big"), noise(100_000))
+	writeFile(t, filepath.Join(s.Work, "big"), gitbytes.Noise(100_000))
 	if err := os.Chmod(filepath.Join(s.Work, "run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func linked(t *testing.T) (site, *Repo, fs.FS) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), "master")
-	s.commit("one", map[string]string{"a/b/c": "1", "a.b": "2", "a/d": "", "x": "#!/bin/sh\n", "z/big": noise(300_000)})
+	s.commit("one", map[string]string{"a/b/c": "1", "a.b": "2", "a/d": "", "x": "#!/bin/sh\n", "z/big": gitbytes.Noise(300_000)})
 	for _, r := range []*Repo{open(t, "file://"+s.Bare, ""), open(t, "file://"+s.Work, "worktree")} {
 		fsys, err := r.Files(t.Context(), resolve(t, r))
 		if err != nil {
@@ -218,7 +217,7 @@ func TestFilesConcurrently(t *testing.T) {
 	t.Parallel()
 	_, local, _ := linked(t)
 	s := newSite(t, t.TempDir(), "master")
-	s.commit("one", map[string]string{"a/x": "a", "a/deep/y": "y", "big": noise(100_000)})
+	s.commit("one", map[string]string{"a/x": "a", "a/deep/y": "y", "big": gitbytes.Noise(100_000)})
 	packed := open(t, (&upstream{dir: s.Bare}).start(t), "")
 	resolve(t, packed)
 	for _, r := range []*Repo{local, packed} {
@@ -243,43 +242,6 @@ func TestFilesConcurrently(t *testing.T) {
 	}
 }
 
-// trees are objects made up by a user who means ill.
-type trees map[plumbing.Hash]*plumbing.MemoryObject
-
-func (f trees) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	if o, ok := f[hash]; ok {
-		return o, nil
-	}
-	return nil, plumbing.ErrObjectNotFound
-}
-
-func (f trees) Size(hash plumbing.Hash) (int64, error) { return f[hash].Size(), nil }
-func (f trees) Limits() limits.Limits                  { return limits.Limits{} }
-func (f trees) Has(hash plumbing.Hash) bool            { _, ok := f[hash]; return ok }
-
-func (f trees) add(kind plumbing.ObjectType, content []byte) plumbing.Hash {
-	o := new(plumbing.MemoryObject)
-	o.SetType(kind)
-	_, _ = o.Write(content)
-	f[o.Hash()] = o
-	return o.Hash()
-}
-
-// tree adds a directory with names as they are given, in that order.
-func (f trees) tree(entries ...object.TreeEntry) plumbing.Hash {
-	var content []byte
-	for _, e := range entries {
-		content = fmt.Appendf(content, "%o %s\x00", e.Mode, e.Name)
-		content = append(content, e.Hash[:]...)
-	}
-	return f.add(plumbing.TreeObject, content)
-}
-
-func (f trees) commit(tree plumbing.Hash) *object.Commit {
-	hash := f.add(plumbing.CommitObject, fmt.Appendf(nil, "tree %s\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n", tree))
-	return &object.Commit{Hash: hash, TreeHash: tree}
-}
-
 // hostile are trees that try to get out of where they are written to.
 func hostile(t *testing.T, outside string) map[string]*snapshot {
 	t.Helper()
@@ -288,15 +250,15 @@ func hostile(t *testing.T, outside string) map[string]*snapshot {
 		"dot dot": {"..", "owned"}, "dot": {".", "owned"}, "git": {".git", "config"}, "Git": {".GiT", "config"}, "slash": {"a/../../owned", "x"},
 		"absolute": {outside, "owned"}, "short for git": {"GIT~1", "config"}, "git to Windows": {".git . ", "config"}, "a stream": {".git::$INDEX_ALLOCATION", "config"}, "git to HFS": {".g\u200cit", "config"}, "link and directory": {"twice", "owned"},
 	} {
-		f := trees{}
-		blob := f.add(plumbing.BlobObject, []byte("owned"))
-		dir := f.tree(object.TreeEntry{Name: names[1], Mode: filemode.Regular, Hash: blob})
+		f := gitbytes.Objects{}
+		blob := f.Add(plumbing.BlobObject, []byte("owned"))
+		dir := f.Tree(object.TreeEntry{Name: names[1], Mode: filemode.Regular, Hash: blob})
 		entries := []object.TreeEntry{{Name: names[0], Mode: filemode.Dir, Hash: dir}}
 		if name == "link and directory" {
-			link := f.add(plumbing.BlobObject, []byte(outside))
+			link := f.Add(plumbing.BlobObject, []byte(outside))
 			entries = append([]object.TreeEntry{{Name: names[0], Mode: filemode.Symlink, Hash: link}}, entries...)
 		}
-		commit := f.commit(f.tree(entries...))
+		commit := f.Commit(f.Tree(entries...))
 		out[name] = &snapshot{revision: Revision{ID: commit.Hash.String()}, commit: commit, objects: f}
 	}
 	return out
@@ -344,12 +306,12 @@ func TestHostileTrees(t *testing.T) {
 func TestUnusualTrees(t *testing.T) {
 	t.Parallel()
 	const latin = "caf\xe9"
-	f := trees{}
+	f := gitbytes.Objects{}
 	file := func(name, content string) object.TreeEntry {
-		return object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: f.add(plumbing.BlobObject, []byte(content))}
+		return object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: f.Add(plumbing.BlobObject, []byte(content))}
 	}
-	below := f.tree(file("z", "sz"), file("a", "sa"))
-	commit := f.commit(f.tree(
+	below := f.Tree(file("z", "sz"), file("a", "sa"))
+	commit := f.Commit(f.Tree(
 		file("z", "z"), object.TreeEntry{Name: "sub", Mode: filemode.Dir, Hash: below}, file("a.yaml", "small"), file("A.yaml", "large"),
 		object.TreeEntry{Name: "SUB", Mode: filemode.Dir, Hash: below}, file(latin, "no UTF-8"), file("\x1b[2J\n", "escape"),
 	))

@@ -1,11 +1,8 @@
 package repo
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
 	"github.com/kubesync/kubesync/repo/refs"
 )
@@ -15,20 +12,6 @@ const hash = "0123456789abcdef0123456789abcdef01234567"
 
 // flushLine ends a message.
 const flushLine = "0000"
-
-// packetsOf returns the lines of a message as packets; "0000" and "0001" are those.
-func packetsOf(lines ...string) []byte {
-	var out bytes.Buffer
-	packets := pktline.NewEncoder(&out)
-	for _, line := range lines {
-		if line == "0000" || line == "0001" {
-			out.WriteString(line)
-		} else {
-			_ = packets.EncodeString(line + "\n")
-		}
-	}
-	return out.Bytes()
-}
 
 // FuzzPackedRefs reads whatever a repository on disk may have for its packed refs.
 func FuzzPackedRefs(f *testing.F) {

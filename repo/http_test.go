@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -350,7 +351,7 @@ func TestServerTrouble(t *testing.T) {
 			patience := r.options.Timeout
 			rev := resolve(t, r)
 			want(t, r, rev, one, "refs/heads/master", "1")
-			two := s.commit("two", file(noise(100_000)))
+			two := s.commit("two", file(gitbytes.Noise(100_000)))
 			server.Behave(test.behaviour)
 			if name == "slow" { // only now: the machine may be as slow as the server is
 				r.options.Timeout = 2 * time.Second
@@ -359,7 +360,7 @@ func TestServerTrouble(t *testing.T) {
 			r.options.Timeout = patience
 			want(t, r, rev, one, "refs/heads/master", "1")
 			server.Behave(gitserver.Normal())
-			want(t, r, resolve(t, r), two, "refs/heads/master", noise(100_000))
+			want(t, r, resolve(t, r), two, "refs/heads/master", gitbytes.Noise(100_000))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubesync/kubesync/internal/limits"
 	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -23,16 +24,16 @@ import (
 // for a branch master with one commit, whose root holds "file".
 type liar struct {
 	greet, list, fetch func(http.ResponseWriter, *http.Request)
-	right              trees
+	right              gitbytes.Objects
 	tip                plumbing.Hash
 }
 
 // lie starts a liar, and returns a Repo that follows its branch.
 func lie(t *testing.T, l liar, change ...func(*Options)) *Repo {
 	t.Helper()
-	l.right = trees{}
-	blob := l.right.add(plumbing.BlobObject, []byte("right"))
-	commit := l.right.commit(l.right.add(plumbing.TreeObject, append([]byte("100644 file\x00"), blob[:]...)))
+	l.right = gitbytes.Objects{}
+	blob := l.right.Add(plumbing.BlobObject, []byte("right"))
+	commit := l.right.Commit(l.right.Add(plumbing.TreeObject, append([]byte("100644 file\x00"), blob[:]...)))
 	l.tip = commit.Hash
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -54,11 +55,11 @@ func lie(t *testing.T, l liar, change ...func(*Options)) *Repo {
 }
 
 func (l liar) greetRightly(w http.ResponseWriter, _ *http.Request) {
-	_, _ = w.Write(packetsOf("version 2", "ls-refs", "fetch=shallow filter", flushLine))
+	_, _ = w.Write(gitbytes.Packets("version 2", "ls-refs", "fetch=shallow filter", flushLine))
 }
 
 func (l liar) listRightly(w http.ResponseWriter, _ *http.Request) {
-	_, _ = w.Write(packetsOf(l.tip.String()+" refs/heads/master", flushLine))
+	_, _ = w.Write(gitbytes.Packets(l.tip.String()+" refs/heads/master", flushLine))
 }
 
 func (l liar) fetchRightly(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +75,7 @@ func (l liar) fetchRightly(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = w.Write(append(append(packetsOf("packfile"), band(1, content)...), flushLine...))
+	_, _ = w.Write(append(append(gitbytes.Packets("packfile"), band(1, content)...), flushLine...))
 }
 
 // band is a packet of a side band.
@@ -130,16 +131,16 @@ func quickSilence(o *Options) { o.silence = 300 * time.Millisecond }
 // terminal.
 func TestLies(t *testing.T) {
 	t.Parallel()
-	noise := []byte(noise(60_000))
+	noise := []byte(gitbytes.Noise(60_000))
 	ref := plumbing.NewHash(hash).String()
-	other := trees{}
-	otherTip := other.commit(other.tree())
-	packFrom := func(f trees, hashes ...plumbing.Hash) []byte {
+	other := gitbytes.Objects{}
+	otherTip := other.Commit(other.Tree())
+	packFrom := func(f gitbytes.Objects, hashes ...plumbing.Hash) []byte {
 		data, err := pack.Write(t.Context(), f, hashes)
 		must(t, err)
 		content, err := io.ReadAll(data.Reader())
 		must(t, err)
-		return append(append(packetsOf("packfile"), band(1, content)...), flushLine...)
+		return append(append(gitbytes.Packets("packfile"), band(1, content)...), flushLine...)
 	}
 	small := limited(map[limits.Limit]int64{limits.Pack: 1 << 20, limits.Refs: 64 << 10, limits.Objects: 1000, limits.Inflated: 64 << 20})
 	impatient := func(o *Options) { o.Timeout = time.Second }
@@ -148,18 +149,18 @@ func TestLies(t *testing.T) {
 		change func(*Options)
 		wants  []string
 	}{
-		"endless pack":             {liar{fetch: endless(packetsOf("packfile"), band(1, noise))}, small, []string{"the server sends too much", "more than 1 MiB", "LIMITS=pack=2Mi"}},
-		"endless progress":         {liar{fetch: endless(packetsOf("packfile"), band(2, noise))}, small, []string{"LIMITS=pack=2Mi"}},
-		"endless keeping alive":    {liar{fetch: endless(packetsOf("packfile"), bytes.Repeat(band(1, nil), 1000))}, small, []string{"LIMITS=pack=2Mi"}},
-		"endless shallow commits":  {liar{fetch: endless(nil, packetsOf("shallow "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
-		"endless acknowledgments":  {liar{fetch: endless(packetsOf("acknowledgments"), packetsOf("ACK "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
-		"endless list":             {liar{list: endless(nil, packetsOf(ref+" refs/heads/x"))}, small, []string{"list of branches and tags is too long", `the limit "refs"`}},
-		"endless greeting":         {liar{greet: endless(packetsOf("version 2"), packetsOf("x=y"))}, small, []string{`the limit "refs"`}},
-		"endless greeting, gzip":   {liar{greet: zipped(packetsOf("version 2"), 200_000)}, small, []string{`the limit "refs"`}},
-		"endless version 0":        {liar{greet: endless(packetsOf(ref+" HEAD\x00shallow"), packetsOf(ref+" refs/heads/x"))}, small, []string{`the limit "refs"`}},
+		"endless pack":             {liar{fetch: endless(gitbytes.Packets("packfile"), band(1, noise))}, small, []string{"the server sends too much", "more than 1 MiB", "LIMITS=pack=2Mi"}},
+		"endless progress":         {liar{fetch: endless(gitbytes.Packets("packfile"), band(2, noise))}, small, []string{"LIMITS=pack=2Mi"}},
+		"endless keeping alive":    {liar{fetch: endless(gitbytes.Packets("packfile"), bytes.Repeat(band(1, nil), 1000))}, small, []string{"LIMITS=pack=2Mi"}},
+		"endless shallow commits":  {liar{fetch: endless(nil, gitbytes.Packets("shallow "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
+		"endless acknowledgments":  {liar{fetch: endless(gitbytes.Packets("acknowledgments"), gitbytes.Packets("ACK "+ref))}, small, []string{"LIMITS=pack=2Mi"}},
+		"endless list":             {liar{list: endless(nil, gitbytes.Packets(ref+" refs/heads/x"))}, small, []string{"list of branches and tags is too long", `the limit "refs"`}},
+		"endless greeting":         {liar{greet: endless(gitbytes.Packets("version 2"), gitbytes.Packets("x=y"))}, small, []string{`the limit "refs"`}},
+		"endless greeting, gzip":   {liar{greet: zipped(gitbytes.Packets("version 2"), 200_000)}, small, []string{`the limit "refs"`}},
+		"endless version 0":        {liar{greet: endless(gitbytes.Packets(ref+" HEAD\x00shallow"), gitbytes.Packets(ref+" refs/heads/x"))}, small, []string{`the limit "refs"`}},
 		"endless header":           {liar{greet: header("X-Long", strings.Repeat("x", 80_000))}, small, []string{"headers exceeded 65536 bytes"}},
-		"a byte now and then":      {liar{fetch: slowly(append(packetsOf("packfile"), "fff0\x01PACK"...), []byte("\x00"), 50*time.Millisecond)}, impatient, []string{"not done after 1s", "raise TIMEOUT"}},
-		"silence in the pack":      {liar{fetch: slowly(packetsOf("packfile"), nil, time.Minute)}, quickSilence, []string{"the server does not answer: it sent nothing for 300ms"}},
+		"a byte now and then":      {liar{fetch: slowly(append(gitbytes.Packets("packfile"), "fff0\x01PACK"...), []byte("\x00"), 50*time.Millisecond)}, impatient, []string{"not done after 1s", "raise TIMEOUT"}},
+		"silence in the pack":      {liar{fetch: slowly(gitbytes.Packets("packfile"), nil, time.Minute)}, quickSilence, []string{"the server does not answer: it sent nothing for 300ms"}},
 		"silence in the greeting":  {liar{greet: slowly([]byte("000eversion 2\n"), nil, time.Minute)}, quickSilence, []string{"nothing for 300ms"}},
 		"silence":                  {liar{list: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, quickSilence, []string{"nothing for 300ms"}},
 		"another commit":           {liar{fetch: always(packFrom(other, otherTip.Hash, otherTip.TreeHash))}, nil, []string{"object not found"}},
@@ -171,19 +172,19 @@ func TestLies(t *testing.T) {
 		"a page in disguise":       {liar{greet: always([]byte("<!DOCTYPE html><title>Log in"))}, nil, []string{`no git repository served over http: its answer cannot be read at "<!DOCTYPE html`}},
 		"a page for a list":        {liar{list: always([]byte("<!DOCTYPE html><title>Log in"))}, nil, []string{"broke off"}},
 		"a page for a pack":        {liar{fetch: always([]byte("<!DOCTYPE html><title>Log in"))}, nil, []string{"broke off"}},
-		"a bogus line":             {liar{list: always(packetsOf("bogus", flushLine))}, nil, []string{`cannot be read at "bogus"`}},
-		"an escape in a line":      {liar{list: always(packetsOf("\x1b[2Jgone\r\nlevel=info all is well", flushLine))}, nil, []string{`\x1b[2Jgone`}},
-		"an escape in a name":      {liar{list: always(packetsOf(ref+" refs/heads/\x1b[2J", flushLine))}, nil, []string{"cannot be read at"}},
-		"a NUL in a name":          {liar{list: always(packetsOf(ref+" refs/heads/a\x00b", flushLine))}, nil, []string{"cannot be read at"}},
-		"an escape in a link":      {liar{list: always(packetsOf(ref+" HEAD symref-target:refs/heads/\x07", flushLine))}, nil, []string{"cannot be read at"}},
-		"an escape in version 0":   {liar{greet: always(packetsOf(ref+" HEAD\x00shallow", ref+" refs/heads/\x1b[2J", flushLine))}, nil, []string{"cannot be read at"}},
-		"an endless name":          {liar{list: always(packetsOf(ref+" refs/heads/"+strings.Repeat("x", 5000), flushLine))}, nil, []string{"cannot be read at"}},
-		"an escape in an error":    {liar{list: always(packetsOf("ERR \x1b[31mred\nlevel=info all is well"))}, nil, []string{"the server says: \uFFFD[31mred level=info"}},
-		"an escape in a band":      {liar{fetch: always(append(packetsOf("packfile"), band(3, []byte("\x1b]0;title\x07"))...))}, nil, []string{"the server says: \uFFFD]0;title"}},
-		"an unknown band":          {liar{fetch: always(append(packetsOf("packfile"), band(9, []byte("\x1b]0;title\x07"))...))}, nil, []string{"unknown channel"}},
-		"a long error":             {liar{list: always(packetsOf("ERR " + strings.Repeat("x", 60_000)))}, nil, []string{"xxx…"}},
-		"no fetch":                 {liar{greet: always(packetsOf("version 2", "ls-refs", flushLine))}, nil, []string{"does not know fetch"}},
-		"other hashes":             {liar{greet: always(packetsOf("version 2", "ls-refs", "fetch", "object-format=\x1b[2J", flushLine))}, nil, []string{"only sha1 is known"}},
+		"a bogus line":             {liar{list: always(gitbytes.Packets("bogus", flushLine))}, nil, []string{`cannot be read at "bogus"`}},
+		"an escape in a line":      {liar{list: always(gitbytes.Packets("\x1b[2Jgone\r\nlevel=info all is well", flushLine))}, nil, []string{`\x1b[2Jgone`}},
+		"an escape in a name":      {liar{list: always(gitbytes.Packets(ref+" refs/heads/\x1b[2J", flushLine))}, nil, []string{"cannot be read at"}},
+		"a NUL in a name":          {liar{list: always(gitbytes.Packets(ref+" refs/heads/a\x00b", flushLine))}, nil, []string{"cannot be read at"}},
+		"an escape in a link":      {liar{list: always(gitbytes.Packets(ref+" HEAD symref-target:refs/heads/\x07", flushLine))}, nil, []string{"cannot be read at"}},
+		"an escape in version 0":   {liar{greet: always(gitbytes.Packets(ref+" HEAD\x00shallow", ref+" refs/heads/\x1b[2J", flushLine))}, nil, []string{"cannot be read at"}},
+		"an endless name":          {liar{list: always(gitbytes.Packets(ref+" refs/heads/"+strings.Repeat("x", 5000), flushLine))}, nil, []string{"cannot be read at"}},
+		"an escape in an error":    {liar{list: always(gitbytes.Packets("ERR \x1b[31mred\nlevel=info all is well"))}, nil, []string{"the server says: \uFFFD[31mred level=info"}},
+		"an escape in a band":      {liar{fetch: always(append(gitbytes.Packets("packfile"), band(3, []byte("\x1b]0;title\x07"))...))}, nil, []string{"the server says: \uFFFD]0;title"}},
+		"an unknown band":          {liar{fetch: always(append(gitbytes.Packets("packfile"), band(9, []byte("\x1b]0;title\x07"))...))}, nil, []string{"unknown channel"}},
+		"a long error":             {liar{list: always(gitbytes.Packets("ERR " + strings.Repeat("x", 60_000)))}, nil, []string{"xxx…"}},
+		"no fetch":                 {liar{greet: always(gitbytes.Packets("version 2", "ls-refs", flushLine))}, nil, []string{"does not know fetch"}},
+		"other hashes":             {liar{greet: always(gitbytes.Packets("version 2", "ls-refs", "fetch", "object-format=\x1b[2J", flushLine))}, nil, []string{"only sha1 is known"}},
 		"a wrong length of a line": {liar{list: always([]byte("0003"))}, nil, []string{"broke off"}},
 		"a redirect of a request":  {liar{fetch: location("http://elsewhere.invalid/")}, with("ann", secret), []string{"answers 307"}},
 		"a redirect with escapes":  {liar{greet: location("file:///\x1b[2J")}, nil, []string{"malformed MIME header"}},
@@ -230,7 +231,7 @@ func zipped(beginning []byte, times int) func(http.ResponseWriter, *http.Request
 		w.Header().Set("Content-Encoding", "gzip")
 		packed := gzip.NewWriter(w)
 		_, _ = packed.Write(beginning)
-		_, _ = packed.Write(bytes.Repeat(packetsOf("x=y"), times))
+		_, _ = packed.Write(bytes.Repeat(gitbytes.Packets("x=y"), times))
 		_ = packed.Close()
 	}
 }

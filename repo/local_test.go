@@ -3,6 +3,7 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -186,7 +187,7 @@ func writeFile(t testing.TB, path, content string) {
 func TestLocalRepacked(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), "master")
-	big := noise(100_000)
+	big := gitbytes.Noise(100_000)
 	s.commit("one", map[string]string{"dir/file": "1", "big": big})
 	r := open(t, "file://"+s.Bare, "")
 	rev := resolve(t, r)

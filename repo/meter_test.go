@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -56,7 +57,7 @@ func TestMeterHTTP(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	s.commit("one", file(noise(20_000))) // compresses to a little more than half
+	s.commit("one", file(gitbytes.Noise(20_000))) // compresses to a little more than half
 	meter := new(tally)
 	r := open(t, server.URL("site"), "", func(o *Options) { o.Meter = meter })
 	server.Log.Reset()
@@ -90,7 +91,7 @@ func TestMeterSSH(t *testing.T) {
 	dir := t.TempDir()
 	server := gitserver.StartSSH(t, dir)
 	s := newSite(t, dir, "master")
-	s.commit("one", file(noise(20_000)))
+	s.commit("one", file(gitbytes.Noise(20_000)))
 	meter := new(tally)
 	r := open(t, server.URL("site"), "", func(o *Options) {
 		o.SSHKeyFile, o.SSHKnownHostsFile, o.Meter = server.KeyFile, server.KnownHostsFile, meter

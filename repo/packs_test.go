@@ -12,13 +12,14 @@ import (
 
 	"github.com/kubesync/kubesync/repo/pack"
 	"github.com/kubesync/kubesync/repo/refs"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 // TestWritePack writes a pack that git itself takes, and reads it again.
 func TestWritePack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), "master")
-	s.commit("one", map[string]string{"empty": "", "one": "x", "fifteen": "123456789012345", "sixteen": "1234567890123456", "big": noise(70_000), "a/b/c": "c", "a/b/d": "c"})
+	s.commit("one", map[string]string{"empty": "", "one": "x", "fifteen": "123456789012345", "sixteen": "1234567890123456", "big": gitbytes.Noise(70_000), "a/b/c": "c", "a/b/d": "c"})
 	s.tag(true, "v1")
 	l, err := openLocal(s.Bare, limits.Limits{})
 	must(t, err)

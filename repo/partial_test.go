@@ -15,15 +15,16 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
 // large is a repository of which only the directory "used" is of interest.
 func large(n int) map[string]string {
-	out := map[string]string{"root.txt": noise(5_000)}
+	out := map[string]string{"root.txt": gitbytes.Noise(5_000)}
 	for i := range n {
 		out[fmt.Sprintf("used/%02d.yaml", i)] = fmt.Sprintf("used %d", i)
-		out[fmt.Sprintf("other/dir%d/file", i)] = noise(2_000) + fmt.Sprint(i)
+		out[fmt.Sprintf("other/dir%d/file", i)] = gitbytes.Noise(2_000) + fmt.Sprint(i)
 	}
 	return out
 }
@@ -111,7 +112,7 @@ func TestPartialBelow(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	s.commit("one", map[string]string{"a/b/c/d": "1", "a/b/e/f": "2", "a/g/h/i": "3", "x/y/z": noise(3000)})
+	s.commit("one", map[string]string{"a/b/c/d": "1", "a/b/e/f": "2", "a/g/h/i": "3", "x/y/z": gitbytes.Noise(3000)})
 	r := open(t, server.URL("site"), "")
 	fsys, err := r.Files(t.Context(), resolve(t, r))
 	must(t, err)
@@ -208,7 +209,7 @@ func TestPartialFS(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	s.commit("one", map[string]string{"a/b/c": "1", "a.b": "2", "a/d": "", "x": "#!/bin/sh\n", "z/big": noise(300_000)})
+	s.commit("one", map[string]string{"a/b/c": "1", "a.b": "2", "a/d": "", "x": "#!/bin/sh\n", "z/big": gitbytes.Noise(300_000)})
 	r := open(t, server.URL("site"), "")
 	fsys, err := r.Files(t.Context(), resolve(t, r))
 	must(t, err)
@@ -222,7 +223,7 @@ func TestPartialListsFetchNoFile(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	s.commit("one", map[string]string{"big": noise(300_000), "dir/big": noise(200_000)})
+	s.commit("one", map[string]string{"big": gitbytes.Noise(300_000), "dir/big": gitbytes.Noise(200_000)})
 	r := open(t, server.URL("site"), "")
 	fsys, err := r.Files(t.Context(), resolve(t, r))
 	must(t, err)
@@ -448,7 +449,7 @@ func TestDamagedPacks(t *testing.T) {
 				if got := use(t, r, one); got["used/02.yaml"] != "used 2" {
 					t.Fatalf("got %v", got)
 				}
-				all["used/02.yaml"] = noise(50_000)
+				all["used/02.yaml"] = gitbytes.Noise(50_000)
 				s.commit("two", all)
 				server.Behave(func(right http.Handler) http.Handler { return does(test.behaviour(right)) })
 				resolveFails(t, r, server.URL("site"), says)
@@ -456,7 +457,7 @@ func TestDamagedPacks(t *testing.T) {
 					t.Errorf("of the revision before: %v", got)
 				}
 				server.Behave(test.behaviour)
-				if got := use(t, r, resolve(t, r)); got["used/02.yaml"] != noise(50_000) {
+				if got := use(t, r, resolve(t, r)); got["used/02.yaml"] != gitbytes.Noise(50_000) {
 					t.Error("the new revision was not got when all was well again")
 				}
 			})

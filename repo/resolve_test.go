@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/rs/zerolog"
 
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -314,7 +315,7 @@ func TestLatestFetchesOnlyNewHistory(t *testing.T) {
 			s := newSite(t, server.Dir(), "master")
 			s.commit("first", file("old"))
 			for i := range 15 {
-				s.git("commit", "--quiet", "--allow-empty", "--message", fmt.Sprint(i)+noise(500))
+				s.git("commit", "--quiet", "--allow-empty", "--message", fmt.Sprint(i)+gitbytes.Noise(500))
 			}
 			s.git("push", "--quiet", "origin", "master")
 			s.tag(true, "v1.0.0")
@@ -340,7 +341,7 @@ func TestDepth(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	s.commit("big", file(noise(200_000)))
+	s.commit("big", file(gitbytes.Noise(200_000)))
 	old := s.commit("small", file("1"))
 	s.tag(true, "v1.0.0")
 	s.commit("small", file("2"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kubesync/kubesync/repo/pack"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 // upstream is a git server of protocol version 0 that runs git upload-pack on this
@@ -67,7 +68,7 @@ func TestUnreachableByHash(t *testing.T) {
 	s := newSite(t, t.TempDir(), "master")
 	one := s.commit("one", file("1"))
 	s.tag(true, "v1")
-	s.commit("two", map[string]string{"big": noise(100_000)})
+	s.commit("two", map[string]string{"big": gitbytes.Noise(100_000)})
 	for _, version := range []string{"commit:" + one, "commit:" + one[:9]} {
 		server := &upstream{dir: s.Bare}
 		r := open(t, server.start(t), version)

@@ -1,8 +1,6 @@
 package repo
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -161,16 +159,6 @@ func content(t testing.TB, r *Repo, rev Revision, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// noise is text of n bytes that does not compress well, the same in each run.
-func noise(n int) string {
-	random := rand.New(rand.NewPCG(1, 2))
-	var b strings.Builder
-	for b.Len() < n {
-		fmt.Fprintf(&b, "%x\n", random.Uint64())
-	}
-	return b.String()[:n]
 }
 
 // gitIn runs git in any directory, without the machine's configuration.

@@ -11,13 +11,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 // goodPack is a pack with a commit and its tree.
 func goodPack(t testing.TB) []byte {
 	t.Helper()
-	f := trees{}
-	commit := f.commit()
+	f := gitbytes.Objects{}
+	commit := f.Commit(f.Tree())
 	data, err := Write(t.Context(), f, []plumbing.Hash{commit.Hash, commit.TreeHash})
 	must(t, err)
 	content, err := io.ReadAll(data.Reader())
@@ -28,7 +29,7 @@ func goodPack(t testing.TB) []byte {
 // FuzzTree reads whatever may be pushed as a directory. What is taken of it cannot
 // lead out of the directory, nor name two files the same.
 func FuzzTree(f *testing.F) {
-	id := plumbing.NewHash(hash)
+	id := plumbing.NewHash("0123456789abcdef0123456789abcdef01234567")
 	for _, seed := range []string{
 		"100644 a.yaml\x00" + string(id[:]), "40000 dir\x00" + string(id[:]) + "100644 x\x00" + string(id[:]),
 		"100644 ..\x00" + string(id[:]), "40000 .GIT\x00" + string(id[:]), "100644 a/b\x00" + string(id[:]), "100644 \x00" + string(id[:]),
@@ -37,8 +38,8 @@ func FuzzTree(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		from := trees{}
-		entries, err := ReadTree(from, from.add(plumbing.TreeObject, data))
+		from := gitbytes.Objects{}
+		entries, err := ReadTree(from, from.Add(plumbing.TreeObject, data))
 		if err != nil {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
 
@@ -148,7 +149,7 @@ func TestForgedPacks(t *testing.T) {
 		"type 5":               {func(f *forge) { f.whole(5, ten) }, "unknown type 5"},
 		"no zlib":              {func(f *forge) { f.count++; f.WriteString("\x3axxxxxxxxxxxxxxxxxx") }, "damaged pack"},
 		"more than it counts":  {func(f *forge) { f.whole(plumbing.BlobObject, ten); f.whole(plumbing.BlobObject, "x"); f.count-- }, "something follows"},
-		"less than it counts":  {func(f *forge) { f.whole(plumbing.BlobObject, noise(100)); f.count++ }, "damaged pack"},
+		"less than it counts":  {func(f *forge) { f.whole(plumbing.BlobObject, gitbytes.Noise(100)); f.count++ }, "damaged pack"},
 		"too many": {func(f *forge) {
 			for i := range 101 {
 				f.whole(plumbing.BlobObject, fmt.Sprint(i))
@@ -209,7 +210,7 @@ func TestPacksOfGit(t *testing.T) {
 	}
 	s, err := gitserver.CreateRepo(t.TempDir(), "site", "master")
 	must(t, err)
-	text := noise(20_000)
+	text := gitbytes.Noise(20_000)
 	for i := range 60 {
 		_, err := s.Commit(fmt.Sprint(i), map[string]string{"a": text[:i*100] + fmt.Sprint(i) + text[i*100:], fmt.Sprintf("d%d/b", i%7): text[i*50:], "c": strings.Repeat(fmt.Sprint(i), 3000)})
 		must(t, err)
@@ -269,7 +270,7 @@ func TestPacksOfGit(t *testing.T) {
 
 // FuzzDelta puts together whatever a delta may say, as go-git does.
 func FuzzDelta(f *testing.F) {
-	base := []byte(noise(300))
+	base := []byte(gitbytes.Noise(300))
 	for _, delta := range [][]byte{
 		deltaOf(300, 5, take(6, 5)), deltaOf(300, 7, insert("ab"), take(295, 5)), deltaOf(300, 1<<16, []byte{0x80}), deltaOf(300, 0), deltaOf(300, 5, take(299, 5)), {}, {0x80},
 	} {

@@ -10,11 +10,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 func TestChunks(t *testing.T) {
 	t.Parallel()
-	want := []byte(noise(3*chunkSize + 17))
+	want := []byte(gitbytes.Noise(3*chunkSize + 17))
 	c := new(Chunks)
 	for i, part := 0, 1; i < len(want); part = part*3 + 1 {
 		end := min(i+part, len(want))
@@ -40,8 +41,8 @@ func TestChunks(t *testing.T) {
 // TestDamagedPack cuts a pack at every length and changes it in every place.
 func TestDamagedPack(t *testing.T) {
 	t.Parallel()
-	f := trees{}
-	commit := f.commit()
+	f := gitbytes.Objects{}
+	commit := f.Commit(f.Tree())
 	good, err := Write(t.Context(), f, []plumbing.Hash{commit.Hash, commit.TreeHash})
 	must(t, err)
 	content, err := io.ReadAll(good.Reader())
@@ -73,11 +74,19 @@ func TestDamagedPack(t *testing.T) {
 // TestIncomplete has a server that leaves out a file.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
-	f := trees{}
-	commit := f.commit()
+	f := gitbytes.Objects{}
+	commit := f.Commit(f.Tree())
 	must(t, CheckWhole(t.Context(), f, commit))
 	delete(f, commit.TreeHash)
 	if err := CheckWhole(t.Context(), f, commit); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
@@ -17,24 +16,11 @@ import (
 
 	"github.com/kubesync/kubesync/repo/pack"
 	"github.com/kubesync/kubesync/repo/refs"
+	"github.com/kubesync/kubesync/test/lab/gitbytes"
 )
 
 // hash is an object's name, for what a server says of it.
 const hash = "0123456789abcdef0123456789abcdef01234567"
-
-// packetsOf returns the lines of a message as packets; "0000" and "0001" are those.
-func packetsOf(lines ...string) []byte {
-	var out bytes.Buffer
-	packets := pktline.NewEncoder(&out)
-	for _, line := range lines {
-		if line == "0000" || line == "0001" {
-			out.WriteString(line)
-		} else {
-			_ = packets.EncodeString(line + "\n")
-		}
-	}
-	return out.Bytes()
-}
 
 // must ends a test that cannot go on.
 func must(t testing.TB, err error) {
@@ -90,11 +76,11 @@ func checkPack(t *testing.T, data *pack.Chunks) {
 
 // FuzzGreeting reads whatever a server may say first. What is taken can be used.
 func FuzzGreeting(f *testing.F) {
-	can := packetsOf("version 2", "agent=git/2", "ls-refs=unborn", "fetch=shallow filter", "object-format=sha1", flushLine)
+	can := gitbytes.Packets("version 2", "agent=git/2", "ls-refs=unborn", "fetch=shallow filter", "object-format=sha1", flushLine)
 	for _, seed := range [][]byte{
 		can, append([]byte(service), can...), []byte(service), []byte(flushLine), nil, can[:20],
-		packetsOf("version 2", flushLine), packetsOf("version 2", delimiter), packetsOf("version 1"), []byte("0012ERR go away"),
-		packetsOf(hash+" HEAD\x00multi_ack symref=HEAD:refs/heads/x", hash+" refs/heads/x", flushLine),
+		gitbytes.Packets("version 2", flushLine), gitbytes.Packets("version 2", delimiter), gitbytes.Packets("version 1"), []byte("0012ERR go away"),
+		gitbytes.Packets(hash+" HEAD\x00multi_ack symref=HEAD:refs/heads/x", hash+" refs/heads/x", flushLine),
 	} {
 		f.Add(seed)
 	}
@@ -121,9 +107,9 @@ func FuzzGreeting(f *testing.F) {
 // FuzzListing reads whatever may come as a list of refs.
 func FuzzListing(f *testing.F) {
 	for _, seed := range [][]byte{
-		packetsOf(hash+" HEAD symref-target:refs/heads/x", hash+" refs/heads/x", hash+" refs/tags/v peeled:"+hash, flushLine),
-		packetsOf(hash + " refs/heads/x"), packetsOf(hash, flushLine), packetsOf(hash+" refs/tags/v peeled:x", flushLine),
-		packetsOf("unborn HEAD symref-target:refs/heads/x", flushLine), packetsOf(delimiter, flushLine), []byte("0003"), []byte("fffe"), nil,
+		gitbytes.Packets(hash+" HEAD symref-target:refs/heads/x", hash+" refs/heads/x", hash+" refs/tags/v peeled:"+hash, flushLine),
+		gitbytes.Packets(hash + " refs/heads/x"), gitbytes.Packets(hash, flushLine), gitbytes.Packets(hash+" refs/tags/v peeled:x", flushLine),
+		gitbytes.Packets("unborn HEAD symref-target:refs/heads/x", flushLine), gitbytes.Packets(delimiter, flushLine), []byte("0003"), []byte("fffe"), nil,
 	} {
 		f.Add(seed)
 	}
@@ -150,9 +136,9 @@ func FuzzFetched(f *testing.F) {
 	_, err := sideband.NewMuxer(sideband.Sideband64k, &data).Write(goodPack(f))
 	must(f, err)
 	for _, seed := range [][]byte{
-		append(append(packetsOf("shallow-info", "shallow "+hash, delimiter, "packfile"), data.Bytes()...), flushLine...),
-		append(packetsOf("packfile"), data.Bytes()...), packetsOf("packfile"), packetsOf("packfile", flushLine), packetsOf(flushLine),
-		packetsOf("packfile", "\x02counting", "\x03no", flushLine), packetsOf("acknowledgments", "NAK", delimiter, "packfile", "\x07"), nil,
+		append(append(gitbytes.Packets("shallow-info", "shallow "+hash, delimiter, "packfile"), data.Bytes()...), flushLine...),
+		append(gitbytes.Packets("packfile"), data.Bytes()...), gitbytes.Packets("packfile"), gitbytes.Packets("packfile", flushLine), gitbytes.Packets(flushLine),
+		gitbytes.Packets("packfile", "\x02counting", "\x03no", flushLine), gitbytes.Packets("acknowledgments", "NAK", delimiter, "packfile", "\x07"), nil,
 	} {
 		f.Add(seed)
 	}
@@ -172,11 +158,11 @@ func FuzzAnswer(f *testing.F) {
 	_, err := sideband.NewMuxer(sideband.Sideband64k, &muxed).Write(good)
 	must(f, err)
 	muxed.WriteString(flushLine)
-	shallow := packetsOf("shallow "+hash, flushLine, "NAK")
+	shallow := gitbytes.Packets("shallow "+hash, flushLine, "NAK")
 	for _, seed := range [][]byte{
-		append(packetsOf("NAK"), good...), append(packetsOf("NAK"), muxed.Bytes()...), append(bytes.Clone(shallow), good...),
-		append(bytes.Clone(shallow), muxed.Bytes()...), append(bytes.Clone(shallow), muxed.Bytes()[:40]...), shallow, packetsOf("ACK " + hash),
-		packetsOf("NAK", "\x03no"), packetsOf("shallow x", flushLine), packetsOf("ERR upload-pack: not our ref " + hash), []byte("0003"), nil,
+		append(gitbytes.Packets("NAK"), good...), append(gitbytes.Packets("NAK"), muxed.Bytes()...), append(bytes.Clone(shallow), good...),
+		append(bytes.Clone(shallow), muxed.Bytes()...), append(bytes.Clone(shallow), muxed.Bytes()[:40]...), shallow, gitbytes.Packets("ACK " + hash),
+		gitbytes.Packets("NAK", "\x03no"), gitbytes.Packets("shallow x", flushLine), gitbytes.Packets("ERR upload-pack: not our ref " + hash), []byte("0003"), nil,
 	} {
 		for _, depth := range []bool{false, true} {
 			f.Add(seed, depth, false)
