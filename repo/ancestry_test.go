@@ -229,7 +229,6 @@ func TestDescendsShallow(t *testing.T) {
 // revision is known: no answer is true but the right one.
 func TestDescendsLies(t *testing.T) {
 	t.Parallel()
-	long(t)
 	for name, test := range map[string]struct {
 		lie  func(child string) gitserver.Behaviour
 		says []string

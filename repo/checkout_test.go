@@ -245,7 +245,6 @@ func truncateAll(t *testing.T, dir string) {
 // root may do what a daemon may not.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	long(t)
 	if os.Geteuid() == 0 {
 		asNobody(t, "^TestRestore$")
 		return

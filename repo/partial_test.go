@@ -297,7 +297,6 @@ func TestPartialTimeout(t *testing.T) {
 // TestPartialFallbacks has servers that can do less than they say.
 func TestPartialFallbacks(t *testing.T) {
 	t.Parallel()
-	long(t)
 	does := func(b gitserver.Behaviour) func(*gitserver.Server) gitserver.Behaviour {
 		return func(*gitserver.Server) gitserver.Behaviour { return b }
 	}

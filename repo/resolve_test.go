@@ -59,20 +59,12 @@ func onEach(t *testing.T, branch string, test func(t *testing.T, s site, url str
 	for name, make := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name != "http" && name != "clone" {
-				long(t)
+			if testing.Short() && name != "http" && name != "clone" {
+				t.Skip("all ways to a repository cost these tests 20 s of CPU time; two stand for them under -short")
 			}
 			s, url, how := make(t, branch)
 			test(t, s, url, how)
 		})
-	}
-}
-
-// long skips a test that takes seconds under -short.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes long")
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 // nothing of that is lost.
 func TestStoreFollowsWhatIsUsed(t *testing.T) {
 	t.Parallel()
-	long(t)
+	if testing.Short() {
+		t.Skip("makes eighty commits with git: 8 s of CPU time")
+	}
 	server := gitserver.Start(t)
 	site, err := server.CreateRepo("site")
 	must(t, err)

@@ -335,9 +335,6 @@ func TestWithOrigins(t *testing.T) {
 // A kustomization that grows out of bounds ends its own process, and says why.
 func TestKustomizeBombs(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	// Each level has the one below twice, under other names.
 	doubling := repo{"kustomization.yaml": "resources: [l20]\n", "l0/kustomization.yaml": "resources: [a.yaml]\n", "l0/a.yaml": named("a") + "  large: " + strings.Repeat("x", 4<<20) + "\n"}
 	for i := 1; i <= 20; i++ {

@@ -132,9 +132,6 @@ func TestPickThroughLinks(t *testing.T) {
 // Directories that link to each other must not keep us busy for ever.
 func TestPickManyLinks(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	files := repo{}
 	for level := range 30 {
 		dir, next := string(rune('a'+level%26))+strings.Repeat("x", level/26), string(rune('a'+(level+1)%26))+strings.Repeat("x", (level+1)/26)

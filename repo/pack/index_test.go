@@ -205,9 +205,6 @@ func TestForgedPacks(t *testing.T) {
 // TestPacksOfGit reads what git packs, with deltas of both kinds, as git reads it.
 func TestPacksOfGit(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it runs git many times")
-	}
 	s, err := gitserver.CreateRepo(t.TempDir(), "site", "master")
 	must(t, err)
 	text := gitbytes.Noise(20_000)
