@@ -65,8 +65,8 @@ func TestDescends(t *testing.T) {
 			for _, ancestor := range []string{merged, two, one, sideToo, side, strings.ToUpper(side)} {
 				descends(t, r, ancestor, true)
 			}
-			for _, stranger := range []string{four, fork, ones('f'), ones('0'), other(two)} {
-				descends(t, r, stranger, false)
+			for _, foreign := range []string{four, fork, ones('f'), ones('0'), other(two)} {
+				descends(t, r, foreign, false)
 			}
 		}
 
@@ -112,7 +112,7 @@ func TestDescendsFromNothing(t *testing.T) {
 }
 
 // TestDescendsCost counts requests: none for the parent, one for what is near, however
-// long the history and large the files, and none to be told the same again.
+// long the history and large the files, and none to learn the same again.
 func TestDescendsCost(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
@@ -166,7 +166,7 @@ func TestDescendsLimits(t *testing.T) {
 		server.Log.Reset()
 		descendsFails(t, r, ones('f'), "LIMITS=objects=")
 		if n := server.Log.Count(); n != 0 {
-			t.Errorf("%d requests to be told again", n)
+			t.Errorf("%d requests to learn it again", n)
 		}
 		descendsFails(t, r, one, "LIMITS=objects=")
 	}

@@ -485,9 +485,9 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestNobodyAccepts has a port that takes connections and says nothing, which
+// TestNoOneAccepts has a port that takes connections and says nothing, which
 // only the time limit ends.
-func TestNobodyAccepts(t *testing.T) {
+func TestNoOneAccepts(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

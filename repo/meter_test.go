@@ -42,7 +42,7 @@ func (c *tally) Sent(bytes int) {
 	c.sent += bytes
 }
 
-// take returns what was told, and begins anew.
+// take returns what was reported, and begins anew.
 func (c *tally) take() (statuses map[int]int, errors, received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *tally) take() (statuses map[int]int, errors, received, sent int) {
 	return statuses, errors, received, sent
 }
 
-// A meter hears of as many requests over http as the server has answered, with their
+// A meter counts as many requests over http as the server has answered, with their
 // statuses, and of all their bytes.
 func TestMeterHTTP(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestMeterHTTP(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if asked := len(server.Log.Requests()); statuses[200] != asked || len(statuses) != 1 || errors != 0 {
-		t.Errorf("told of %v and %d errors; the server was asked %d times", statuses, errors, asked)
+		t.Errorf("reported %v and %d errors; the server was asked %d times", statuses, errors, asked)
 	}
 	if received < 10_000 || received > 30_000 || sent < 100 || sent > 10_000 {
 		t.Errorf("%d bytes were received and %d sent", received, sent)
@@ -76,12 +76,12 @@ func TestMeterHTTP(t *testing.T) {
 	server.Behave(gitserver.Failing(503))
 	resolveFails(t, r, "503")
 	if statuses, _, _, _ := meter.take(); statuses[503] == 0 || statuses[200] != 0 {
-		t.Errorf("of a server that fails it is told %v", statuses)
+		t.Errorf("of a server that fails it reports %v", statuses)
 	}
 	server.Down()
 	resolveFails(t, r)
 	if statuses, errors, _, _ := meter.take(); errors == 0 || len(statuses) != 0 {
-		t.Errorf("of a server that is down it is told %v and %d errors", statuses, errors)
+		t.Errorf("of a server that is down it reports %v and %d errors", statuses, errors)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestMeterSSH(t *testing.T) {
 	content(t, r, resolve(t, r), "dir/file")
 	statuses, errors, received, sent := meter.take()
 	if statuses[0] < 2 || len(statuses) != 1 || errors != 0 || received < 10_000 || sent < 100 {
-		t.Errorf("told of %v, %d errors, %d bytes received and %d sent", statuses, errors, received, sent)
+		t.Errorf("reported %v, %d errors, %d bytes received and %d sent", statuses, errors, received, sent)
 	}
 	server.Down()
 	resolveFails(t, r)

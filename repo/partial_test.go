@@ -29,7 +29,7 @@ func large(n int) map[string]string {
 	return out
 }
 
-// names are the files of a directory, as somebody finds them who wants to read them.
+// names are the files of a directory, as a reader finds them.
 func names(t testing.TB, fsys fs.FS, dir string) []string {
 	t.Helper()
 	entries, err := fs.ReadDir(fsys, dir)

@@ -57,7 +57,7 @@ func TestTheResultWaitsForHealth(t *testing.T) {
 					t.Errorf("it took %s, want %s", took, test.took)
 				}
 				if problem := report.Problem(); test.state == Unhealthy && (problem == nil || !strings.Contains(problem.Error(), "waits") && !errors.Is(problem, down)) {
-					t.Errorf("the problem is told as %v", problem)
+					t.Errorf("the problem is reported as %v", problem)
 				}
 			})
 		})

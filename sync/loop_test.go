@@ -19,21 +19,21 @@ import (
 
 func TestStagesAreToldAsTheyBegin(t *testing.T) {
 	t.Parallel()
-	heard := &recorder{}
-	newLoop((&stages{}).repo("shop", manifest.Application), heard, quiet()).sync(t.Context())
-	var told []Stage
-	for _, progress := range heard.begun {
-		told = append(told, progress.Stage)
+	observer := &recorder{}
+	newLoop((&stages{}).repo("shop", manifest.Application), observer, quiet()).sync(t.Context())
+	var reported []Stage
+	for _, progress := range observer.begun {
+		reported = append(reported, progress.Stage)
 		want := firstCommit
 		if progress.Stage == Opening || progress.Stage == Resolving {
 			want = "" // no one knows yet
 		}
 		if progress.Repo != "shop" || progress.Revision.ID != want || progress.Began.IsZero() {
-			t.Errorf("%s is told as %+v, want repo shop, revision %q and a time", progress.Stage, progress, want)
+			t.Errorf("%s is reported as %+v, want repo shop, revision %q and a time", progress.Stage, progress, want)
 		}
 	}
-	if want := []Stage{Opening, Resolving, Reading, Transforming, Planning, Applying}; !slices.Equal(told, want) {
-		t.Errorf("told of %v, want %v", told, want)
+	if want := []Stage{Opening, Resolving, Reading, Transforming, Planning, Applying}; !slices.Equal(reported, want) {
+		t.Errorf("reported %v, want %v", reported, want)
 	}
 }
 

@@ -157,7 +157,7 @@ func TestAChangedSettingRestartsOnlyThatLoop(t *testing.T) {
 	}
 }
 
-// A CMD that is told to end has its time, in which the list may be read again.
+// A CMD that is asked to end has its time, in which the list may be read again.
 func TestARepoThatIsBackWaitsForItsOldLoop(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -89,7 +89,7 @@
 //		API server takes tokens for a minute longer, hence durations below 0.
 //	webhook start [NAME] · allow|hang [NAME] · deny CODE MESSAGE [NAME]
 //		an admission webhook at the URL $NAME (webhook by default), with the caBundle
-//		$NAME_bundle. It allows everything until it is told otherwise.
+//		$NAME_bundle. It allows everything until it is set to do otherwise.
 //
 //	gitserver start [-https] [-auth USER:PASSWORD] [-v0] [-nofilter] [NAME]
 //		serves the scenario's repositories and sets $NAME (git by default) to its

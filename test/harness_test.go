@@ -64,10 +64,10 @@ func TestWrongWith(t *testing.T) {
 		output string
 		wrong  bool
 	}{
-		"nothing":         {"{\"message\":\"synced\"}\n", false},
-		"told of a panic": {"{\"message\":\"panic: no\"}\n", false},
-		"panic":           {"{}\npanic: oh no\n\ngoroutine 1 [running]:\n", true},
-		"race":            {"==================\nWARNING: DATA RACE\nRead at …\n", true},
+		"nothing":              {"{\"message\":\"synced\"}\n", false},
+		"a panic in a message": {"{\"message\":\"panic: no\"}\n", false},
+		"panic":                {"{}\npanic: oh no\n\ngoroutine 1 [running]:\n", true},
+		"race":                 {"==================\nWARNING: DATA RACE\nRead at …\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

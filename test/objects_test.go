@@ -124,7 +124,7 @@ func ask[T any](o *objects, kind, namespace string, do func(dynamic.ResourceInte
 		case !notServed(err):
 			return nil, err
 		case again:
-			return nil, nil // it is gone, and discovery has not heard of that yet
+			return nil, nil // it is gone, and discovery does not know that yet
 		}
 		o.mapper.Reset() // it may be served in another version by now
 	}

@@ -47,7 +47,7 @@ func (a *admission) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: denial == nil, Result: denial}
 	review.Request = nil
 	answer.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(answer).Encode(review) // who has gone away need not be told
+	_ = json.NewEncoder(answer).Encode(review) // a client that has gone away needs no answer
 }
 
 // be changes how the webhook behaves.

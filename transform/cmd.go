@@ -152,7 +152,7 @@ func (t *Transform) runCommand(ctx context.Context, in Input, exe program) (Resu
 		err = errors.Join(err, lost)
 	}
 	if err != nil {
-		// Whatever it left, of whatever size and depth, is nobody else's business.
+		// Whatever it left, of whatever size and depth, is no one else's business.
 		err = errors.Join(err, where.Empty())
 		return Result{}, fmt.Errorf("CMD %q failed, so nothing is applied or pruned: %w%s", t.command.text, err, confinementHint(confined, out.Lines(), notes))
 	}

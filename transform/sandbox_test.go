@@ -215,7 +215,7 @@ func TestProgramThatIsALink(t *testing.T) {
 		_, err := newTransform(t, Options{Command: "r", Sandbox: mode}).Run(t.Context(), repo{"r": "-> " + secret}.input("1"))
 		checkError(t, err, want)
 		if mode == SandboxRequire && strings.Contains(fmt.Sprint(err), "hunter2") {
-			t.Errorf("the secret is told: %v", err)
+			t.Errorf("the secret is shown: %v", err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-// The same trouble is told in the same words each time.
+// The same trouble is reported in the same words each time.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	k := &Kinds{Unreachable: map[schema.GroupVersion]error{

@@ -59,7 +59,7 @@ func (r *List) Add(name plumbing.ReferenceName, t Tag, link plumbing.ReferenceNa
 	case name == plumbing.HEAD:
 		r.HeadCommit = t.Tip
 		if link.IsBranch() {
-			// Where only HEAD was asked for, this is all that is heard of its branch.
+			// Where only HEAD was asked for, this is all that is known of its branch.
 			r.Head = Short(link)
 			r.Branches[r.Head] = t.Tip
 		}

@@ -308,7 +308,7 @@ func TestAllMistakesAreReportedInOneGo(t *testing.T) {
 	for _, variable := range Variables() {
 		switch variable.Name {
 		case "REPOCREDS", "DRYRUN", "ONCE", "PRUNE", "RECURSIVE", "DEBUG", "COMMIT_STATUS": // cannot be wrong
-		case "LISTEN_TLS_KEY_FILE": // told with the certificate
+		case "LISTEN_TLS_KEY_FILE": // named with the certificate
 		default:
 			if !slices.Contains(got, variable.Name) {
 				t.Errorf("no mistake is reported for %s:\n%v", variable.Name, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/kubesync/kubesync/test/lab/pki"
 )
 
-// All that holds a secret is told, also what a list names that is read later, and a
+// All that holds a secret is listed, also what a list names that is read later, and a
 // kubeconfig that changes.
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()

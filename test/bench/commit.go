@@ -67,7 +67,7 @@ func (f *follower) end() {
 	_ = f.site.Close() // its directory goes with the lab's
 }
 
-// commit changes one file and follows the change until it is live and told of.
+// commit changes one file and follows the change until it is live and logged.
 func (f *follower) commit(ctx context.Context, l *lab) error {
 	changed := f.picks.choose(f.objects, 1)[0].DeepCopy()
 	greeting := f.picks.word()

@@ -64,12 +64,12 @@ const syncPatience = 15 * time.Minute
 
 // synced waits until so many repos are in sync, with the revision if one is given.
 func (d *running) synced(ctx context.Context, repos int, revision string) (time.Time, error) {
-	return d.told(ctx, "synced", repos, revision)
+	return d.logged(ctx, "synced", repos, revision)
 }
 
-// told waits until the daemon has said something of so many repos, of the revision
+// logged waits until the daemon has logged something of so many repos, of the revision
 // if one is given. It returns when it saw that, to some milliseconds.
-func (d *running) told(ctx context.Context, message string, repos int, revision string) (time.Time, error) {
+func (d *running) logged(ctx context.Context, message string, repos int, revision string) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, syncPatience, fmt.Errorf("not %s after %s", message, syncPatience))
 	defer cancel()
 	for {

@@ -44,7 +44,7 @@ func (l *lab) pollsWith(ctx context.Context, refs int) (pollCosts, error) {
 		return pollCosts{}, err
 	}
 	defer d.Kill()
-	if _, err := d.told(ctx, "planned", 1, ""); err != nil {
+	if _, err := d.logged(ctx, "planned", 1, ""); err != nil {
 		return pollCosts{}, err
 	}
 	l.git.Log.Reset()

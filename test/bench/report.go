@@ -63,7 +63,7 @@ func (l line) cells() []string {
 	return cells
 }
 
-// String is how the line is told while the bench runs.
+// String is how the line is printed while the bench runs.
 func (l line) String() string {
 	s := l.what + ": " + l.ours
 	for _, more := range []struct{ label, value string }{{"", l.peer}, {"ratio ", l.ratio}, {"target ", l.target}, {"met: ", l.met}} {

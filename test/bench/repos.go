@@ -119,7 +119,7 @@ type pollCosts struct {
 }
 
 // pollsOf counts the whole polls of a repository in a log: what came after the
-// first, up to the last. In protocol v2 a poll is told by its question for refs,
+// first, up to the last. In protocol v2 a poll is known by its question for refs,
 // before that by the advertisement of them.
 func pollsOf(log []gitserver.Request, repo string) (pollCosts, error) {
 	var asked []gitserver.Request

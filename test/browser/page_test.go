@@ -171,7 +171,7 @@ func renewed(t *testing.T, b *tab) bool {
 	return evaluate[bool](t, b, "(() => { const now = document.getElementById('asof').innerText, was = window.asOf; window.asOf = now; return was !== undefined && was !== now; })()")
 }
 
-// conflict changes an object again and again, until it is told to stop.
+// conflict changes an object again and again, until it is stopped.
 func (l *lab) conflict(t *testing.T) (stop func()) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(l.cluster.Config())

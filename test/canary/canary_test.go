@@ -16,7 +16,7 @@ import (
 
 const value = `pa"ss/w+rd <é>&1`
 
-// Each form in which a secret may leave a program is found, and told without it.
+// Each form in which a secret may leave a program is found, and reported without it.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	inJSON, err := json.Marshal(map[string]string{"password": value})

@@ -13,7 +13,7 @@
 //
 // # Rules
 //
-// What is found is told by where and in which form, never by the value: a test's output
+// What is found is reported by where and in which form, never by the value: a test's output
 // is public too. Values of less than eight characters are refused, since they would be
 // found everywhere. What stands in a Secret of a repository may be where the manifests
 // are, in the work tree of a transform, and nowhere else; what is a credential may be

@@ -27,8 +27,8 @@ type logLine struct {
 	Objects  []string // what there is to say of which
 }
 
-// waits reports whether the sync left something to prune: strangers that look like the set's
-// own are reported for ever.
+// waits reports whether the sync left something to prune: objects of other owners that look
+// like the set's own are reported for ever.
 func (l logLine) waits() bool {
 	copies := 0
 	for _, object := range l.Objects {

@@ -10,11 +10,11 @@
 // adopted, a transform is changed, a prune beyond the limit is approved; and the daemon
 // is stopped, comes back to a cluster that people have edited. Two of the repos are of
 // the system tier, one is of the application tier and has a CMD. In the same namespaces,
-// among them objects of the same kinds, stand strangers: other appliers' objects, such
-// with another set's label, and such with a copied label of kubesync's own.
+// among them objects of the same kinds, stand objects of other owners: of other appliers,
+// with another set's label, and with a copied label of kubesync's own.
 //
 // The servers are real: etcd, kube-apiserver and kube-controller-manager, new ones for
-// each telling, and git http-backend. The daemon is a ServiceAccount that RBAC holds for.
+// each run, and git http-backend. The daemon is a ServiceAccount that RBAC holds for.
 //
 // # Points
 //
@@ -24,7 +24,7 @@
 // and SIGHUP keep the clock out of it; renewals of the Lease have no name, nor has what
 // asks the same for more than the fifth time in a step, to wait for something.
 //
-// The story is told once undisturbed. That is the reference: the requests of each step,
+// The story runs once undisturbed. That is the reference: the requests of each step,
 // and what the cluster holds after it. A point is one of these requests with a fate:
 //
 //   - before, after: the daemon is killed (SIGKILL) just before the request is passed
@@ -34,10 +34,10 @@
 //     not; one run in ten waits.
 //   - an HTTP status, or another lie (lie.go): the answer is false, once, and the daemon
 //     runs on. Every other request that is refused is carried out all the same. Where
-//     the daemon says that not all is in sync, it is told to poll rather than waited for.
+//     the daemon says that not all is in sync, it is made to poll rather than waited for.
 //
-// One telling tries a point, or some lies of one kind, in each step (point.go), so that
-// the number of tellings is that of the longest step's points, not of all.
+// One run tries a point, or some lies of one kind, in each step (point.go), so that
+// the number of runs is that of the longest step's points, not of all.
 //
 // # What is checked after each step
 //
@@ -47,7 +47,7 @@
 //     versions, times, addresses, the proofs in a parent, but for their number), and
 //     without what a parent names that there is not any more. Hence nothing with a label
 //     of kubesync's is there that git does not declare.
-//   - Strangers have the uid and the resourceVersion that they had.
+//   - Objects of other owners have the uid and the resourceVersion that they had.
 //   - What git declares before and after the step is the same object by its uid, as it
 //     was before the step and when the daemon died: nothing was deleted and made again.
 //   - The daemon has printed no value of a Secret, and not its password for git.

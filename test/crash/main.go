@@ -37,7 +37,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("crash", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.kubesync, "kubesync", "bin/kubesync", "the program to kill")
-	flags.IntVar(&s.workers, "workers", 3, "stories told side by side")
+	flags.IntVar(&s.workers, "workers", 3, "stories run side by side")
 	flags.IntVar(&s.sample, "sample", 0, "try only so many points, spread over all")
 	flags.Float64Var(&s.minutes, "minutes", 0, "try only what fits into so many minutes, spread over all")
 	flags.BoolVar(&s.list, "list", false, "print the points and try none")
@@ -85,7 +85,7 @@ func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	told, err := l.tellReference(ctx)
+	expected, err := l.tellReference(ctx)
 	if err != nil {
 		return fmt.Errorf("the story without a crash: %w", err)
 	}
@@ -94,10 +94,10 @@ func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, results.record.close(time.Since(l.started), results.runs)) }()
-	runs := told.runs(chosen.fates)
+	runs := expected.runs(chosen.fates)
 	switch {
 	case chosen.list:
-		return list(stdout, told, chosen.fates)
+		return list(stdout, expected, chosen.fates)
 	case len(chosen.points) > 0:
 		runs = again(chosen.points)
 	case chosen.sample > 0:
@@ -106,22 +106,22 @@ func try(ctx context.Context, chosen settings, stdout, stderr io.Writer) (err er
 	if chosen.minutes == 0 && len(chosen.points) == 0 {
 		runs = results.left(runs)
 	}
-	if err := l.work(ctx, chosen, told, runs, results); err != nil {
+	if err := l.work(ctx, chosen, expected, runs, results); err != nil {
 		return err
 	}
 	if missed := results.missed(runs); chosen.minutes == 0 && len(missed) > 0 {
 		l.Say("%d points did not come, and are tried again", len(missed))
-		if err := l.work(ctx, chosen, told, again(missed), results); err != nil {
+		if err := l.work(ctx, chosen, expected, again(missed), results); err != nil {
 			return err
 		}
 	}
-	return l.report(ctx, stdout, chosen, told, results)
+	return l.report(ctx, stdout, chosen, expected, results)
 }
 
 // list prints all points.
-func list(out io.Writer, told reference, fates []fate) error {
+func list(out io.Writer, expected reference, fates []fate) error {
 	for _, at := range steps() {
-		for _, p := range told.points(fates...)[at.name] {
+		for _, p := range expected.points(fates...)[at.name] {
 			if _, err := fmt.Fprintln(out, p); err != nil {
 				return err
 			}

@@ -125,7 +125,7 @@ const waitOutEvery = 10
 // liesAtOnce is how many answers of one step are lies of the same kind in one run.
 const liesAtOnce = 20
 
-// run is one telling of the story: what befalls which requests of its steps.
+// run is one run of the story: what befalls which requests of its steps.
 type run struct {
 	points  map[string][]point
 	waitOut bool // a dead daemon's Lease is waited out, not released

@@ -20,10 +20,10 @@ func story(lengths map[string]int) reference {
 }
 
 func TestPackedRunsHoldEveryPointOnce(t *testing.T) {
-	told := story(map[string]int{"begin": 37, "grow": 5, "move": 1, "purge": 36})
+	expected := story(map[string]int{"begin": 37, "grow": 5, "move": 1, "purge": 36})
 	fates := append(crashes(), lies()...)
 	seen := map[point]int{}
-	for _, r := range told.runs(fates) {
+	for _, r := range expected.runs(fates) {
 		for _, of := range r.points {
 			if of[0].fate.deadly() && len(of) != 1 {
 				t.Errorf("a daemon cannot die of %v", of)
@@ -33,15 +33,15 @@ func TestPackedRunsHoldEveryPointOnce(t *testing.T) {
 			}
 		}
 	}
-	for step, of := range told.points(fates...) {
+	for step, of := range expected.points(fates...) {
 		for _, p := range of {
 			if seen[p] != 1 {
 				t.Errorf("%s: %v is tried %d times", step, p, seen[p])
 			}
 		}
 	}
-	if len(seen) != count(told.points(fates...)) {
-		t.Errorf("%d points are tried, of %d", len(seen), count(told.points(fates...)))
+	if len(seen) != count(expected.points(fates...)) {
+		t.Errorf("%d points are tried, of %d", len(seen), count(expected.points(fates...)))
 	}
 }
 

@@ -102,7 +102,7 @@ func again(points []point) []run {
 }
 
 // work tells stories side by side, until all runs are done or time is up.
-func (l *lab) work(ctx context.Context, chosen settings, told reference, runs []run, results *tally) error {
+func (l *lab) work(ctx context.Context, chosen settings, expected reference, runs []run, results *tally) error {
 	queue := make(chan run, len(runs))
 	for _, r := range runs {
 		queue <- r
@@ -117,7 +117,7 @@ func (l *lab) work(ctx context.Context, chosen settings, told reference, runs []
 				if !l.timeFor(chosen, results) {
 					return
 				}
-				if errs[i] = l.one(ctx, told, r, results, of); errs[i] != nil {
+				if errs[i] = l.one(ctx, expected, r, results, of); errs[i] != nil {
 					return
 				}
 			}
@@ -148,10 +148,10 @@ func (l *lab) timeFor(chosen settings, results *tally) bool {
 }
 
 // one tells one story. If a step fails, the points of those behind it are tried in another.
-func (l *lab) one(ctx context.Context, told reference, r run, results *tally, of int) error {
+func (l *lab) one(ctx context.Context, expected reference, r run, results *tally, of int) error {
 	for len(r.points) > 0 {
 		started := time.Now()
-		reached, failed, err := l.tell(ctx, told, r)
+		reached, failed, err := l.tell(ctx, expected, r)
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ import (
 
 // report prints how it went, and with a file for the results writes them there. An
 // error says that not all is well.
-func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, told reference, results *tally) error {
+func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, expected reference, results *tally) error {
 	if chosen.out != "" {
 		var text bytes.Buffer
-		if err := l.write(ctx, &text, chosen, told, results); err != nil {
+		if err := l.write(ctx, &text, chosen, expected, results); err != nil {
 			return err
 		}
 		if err := os.WriteFile(chosen.out, text.Bytes(), 0o644); err != nil {
@@ -25,7 +25,7 @@ func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, told r
 		}
 	}
 	fmt.Fprintf(out, "%d of %d points tried, %d converged, in %d runs and %s\n",
-		len(results.reached), results.known(told, chosen.fates...), results.converged(nil), results.runs+results.runsBefore, results.spent(l.started))
+		len(results.reached), results.known(expected, chosen.fates...), results.converged(nil), results.runs+results.runsBefore, results.spent(l.started))
 	if len(results.failures) > 0 {
 		return fmt.Errorf("%d runs failed", len(results.failures))
 	}
@@ -33,9 +33,9 @@ func (l *lab) report(ctx context.Context, out io.Writer, chosen settings, told r
 }
 
 // known is how many points there are, of the undisturbed run or reached in another.
-func (t *tally) known(told reference, fates ...fate) int {
+func (t *tally) known(expected reference, fates ...fate) int {
 	all := map[point]bool{}
-	for _, of := range told.points(fates...) {
+	for _, of := range expected.points(fates...) {
 		for _, p := range of {
 			all[p] = true
 		}
@@ -74,7 +74,7 @@ func (t *tally) tried(match func(point) bool) (n int) {
 }
 
 // write writes the results.
-func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told reference, results *tally) error {
+func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, expected reference, results *tally) error {
 	described, err := machine.Describe(ctx)
 	if err != nil {
 		return err
@@ -85,16 +85,16 @@ func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, told re
 	for _, at := range steps() {
 		die := func(p point) bool { return p.step == at.name && p.fate.deadly() }
 		lie := func(p point) bool { return p.step == at.name && !p.fate.deadly() }
-		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %d |\n", at.name, at.says, len(told.requests[at.name]),
+		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %d |\n", at.name, at.says, len(expected.requests[at.name]),
 			results.tried(die), results.converged(die), results.tried(lie), results.converged(lie))
 	}
 	fmt.Fprint(out, "\n| what befalls a request | points | tried | converged |\n|---|---|---|---|\n")
 	for _, f := range chosen.fates {
 		of := func(p point) bool { return p.fate == f }
-		fmt.Fprintf(out, "| %s | %d | %d | %d |\n", f.says(), results.known(told, f), results.tried(of), results.converged(of))
+		fmt.Fprintf(out, "| %s | %d | %d | %d |\n", f.says(), results.known(expected, f), results.tried(of), results.converged(of))
 	}
 	fmt.Fprintf(out, "\n%d of %d points tried, %d converged, in %d tellings of the story. Points that were not tried are requests that\ncame in the uninterrupted run and not again: how often some things are asked is a matter of time.\n",
-		len(results.reached), results.known(told, chosen.fates...), results.converged(nil), results.runs+results.runsBefore)
+		len(results.reached), results.known(expected, chosen.fates...), results.converged(nil), results.runs+results.runsBefore)
 	return nil
 }
 

@@ -25,7 +25,7 @@ import (
 // leaseName is of the daemon's Lease, the default with CONFIG.
 const leaseName = "kubesync"
 
-// site is where one story is told: a cluster, git, the ways to both, and a daemon.
+// site is where one story runs: a cluster, git, the ways to both, and a daemon.
 type site struct {
 	dir      string
 	program  string
@@ -40,8 +40,8 @@ type site struct {
 
 	dynamic   dynamic.Interface
 	resources []schema.GroupVersionResource
-	baseline  sight // what was there before the story
-	strangers sight // those of it that no one may touch
+	baseline  snapshot // what was there before the story
+	foreign   snapshot // those of it that no one may touch
 	secrets   canary.Secrets
 
 	repos map[string]*gitserver.Repo
@@ -56,7 +56,7 @@ func (l *lab) newSite(ctx context.Context) (_ *site, err error) {
 		return nil, err
 	}
 	s := &site{
-		dir: dir, program: l.Program, tap: newTap(), baseline: sight{},
+		dir: dir, program: l.Program, tap: newTap(), baseline: snapshot{},
 		repos: map[string]*gitserver.Repo{}, files: map[string]map[string]string{}, heads: map[string]string{},
 	}
 	defer func() {
@@ -126,7 +126,7 @@ func (s *site) openAPI(ctx context.Context) error {
 func (s *site) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
 // gitPassword is what the daemon tells the git server, and no one else.
-const gitPassword = "told-to-git-alone"
+const gitPassword = "known-to-git-alone"
 
 // configure writes the daemon's list of repos.
 func (s *site) configure() error {

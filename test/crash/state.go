@@ -19,16 +19,16 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// sight is all that a cluster holds: objects by "Kind namespace/name".
-type sight map[string]unstructured.Unstructured
+// snapshot is all that a cluster holds: objects by "Kind namespace/name".
+type snapshot map[string]unstructured.Unstructured
 
 // state is what shall be the same in every run, by the same names.
 type state map[string]string
 
 // look reads the whole cluster, less what is noise here.
-func (s *site) look(ctx context.Context) (sight, error) {
+func (s *site) look(ctx context.Context) (snapshot, error) {
 	var mu sync.Mutex
-	found := sight{}
+	found := snapshot{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for _, resource := range s.resources {
@@ -95,7 +95,7 @@ func nameOf(object unstructured.Unstructured) string {
 
 // compare reduces what is seen to what every run has to come to. What was there
 // before the story is left out: it is held against what it was.
-func (s *site) compare(seen sight) (state, error) {
+func (s *site) compare(seen snapshot) (state, error) {
 	reduced := state{}
 	for name, object := range seen {
 		if _, before := s.baseline[name]; before {
@@ -112,7 +112,7 @@ func (s *site) compare(seen sight) (state, error) {
 
 // reduce words an object without what is particular to a run: uids, versions, times,
 // addresses, the proofs in a parent, and what controllers say of it.
-func (s *site) reduce(object unstructured.Unstructured, among sight) (string, error) {
+func (s *site) reduce(object unstructured.Unstructured, among snapshot) (string, error) {
 	uid := string(object.GetUID())
 	object = *object.DeepCopy()
 	narrow(object, among)
@@ -150,7 +150,7 @@ func (s *site) reduce(object unstructured.Unstructured, among sight) (string, er
 
 // narrow takes out of a parent what names nothing that there is. A parent may name more
 // than its set has: of a kind that is not served no one can know what is left.
-func narrow(parent unstructured.Unstructured, among sight) {
+func narrow(parent unstructured.Unstructured, among snapshot) {
 	annotations := parent.GetAnnotations()
 	for key, gone := range map[string]func(string) bool{
 		"applyset.kubernetes.io/contains-group-kinds": func(kind string) bool {

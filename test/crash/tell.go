@@ -22,7 +22,7 @@ import (
 const (
 	// quietTime is how long no one may ask for anything before a step counts as over.
 	quietTime = 400 * time.Millisecond
-	// pokeTime is after how much silence a daemon that is not in sync is told to poll: it
+	// pokeTime is after how much silence a daemon that is not in sync is made to poll: it
 	// would by itself, seconds or minutes later.
 	pokeTime = 700 * time.Millisecond
 	// settleTime is between two looks that have to be alike.
@@ -82,12 +82,12 @@ func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
 		return reference{}, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	told := reference{requests: map[string][]string{}, states: map[string]state{}}
+	expected := reference{requests: map[string][]string{}, states: map[string]state{}}
 	for _, at := range steps() {
 		if err := errors.Join(s.play(ctx, at, nil), s.calm(ctx)); err != nil {
 			return reference{}, fmt.Errorf("%s: %w\n%s", at.name, err, s.logTail())
 		}
-		told.requests[at.name] = s.tap.requests()
+		expected.requests[at.name] = s.tap.requests()
 		seen, err := s.steady(ctx)
 		if err != nil {
 			return reference{}, fmt.Errorf("%s: %w", at.name, err)
@@ -95,16 +95,16 @@ func (l *lab) tellReference(ctx context.Context) (_ reference, err error) {
 		if err := s.untouched(seen); err != nil {
 			return reference{}, fmt.Errorf("%s: %w", at.name, err)
 		}
-		if told.states[at.name], err = s.compare(seen); err != nil {
+		if expected.states[at.name], err = s.compare(seen); err != nil {
 			return reference{}, fmt.Errorf("%s: %w", at.name, err)
 		}
-		l.Say("reference: %s: %d requests, %d objects", at.name, len(told.requests[at.name]), len(told.states[at.name]))
+		l.Say("reference: %s: %d requests, %d objects", at.name, len(expected.requests[at.name]), len(expected.states[at.name]))
 	}
-	return told, errors.Join(s.stopDaemon(ctx), s.discreet())
+	return expected, errors.Join(s.stopDaemon(ctx), s.discreet())
 }
 
 // steady looks until two looks are alike.
-func (s *site) steady(ctx context.Context) (sight, error) {
+func (s *site) steady(ctx context.Context) (snapshot, error) {
 	var before state
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		seen, err := s.look(ctx)
@@ -216,7 +216,7 @@ func (s *site) logTail() string {
 // the daemon has to bring the cluster to what the reference says, a killed one after it
 // was started again, before the next step happens. It returns which points were reached,
 // and the first failure.
-func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point, failed *failure, err error) {
+func (l *lab) tell(ctx context.Context, expected reference, r run) (reached []point, failed *failure, err error) {
 	s, err := l.newSite(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -226,7 +226,7 @@ func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point,
 	uids := map[string]types.UID{}
 	for _, at := range steps() {
 		points := r.points[at.name]
-		seen, problem := s.survive(ctx, at, told.states[at.name], points, uids)
+		seen, problem := s.survive(ctx, at, expected.states[at.name], points, uids)
 		if ctx.Err() != nil {
 			return reached, nil, context.Cause(ctx)
 		}
@@ -248,8 +248,8 @@ func (l *lab) tell(ctx context.Context, told reference, r run) (reached []point,
 
 // survive has a step happen, with what befalls its requests, and checks what became of
 // it. uids are those of the objects before.
-func (s *site) survive(ctx context.Context, at step, want state, points []point, uids map[string]types.UID) (sight, error) {
-	var atDeath sight
+func (s *site) survive(ctx context.Context, at step, want state, points []point, uids map[string]types.UID) (snapshot, error) {
+	var atDeath snapshot
 	away := func() error {
 		s.tap.disarm()
 		if err := s.mourn(ctx); err != nil {
@@ -287,8 +287,8 @@ func (s *site) survive(ctx context.Context, at step, want state, points []point,
 
 // truthful waits until the cluster is what the uninterrupted run came to, as the daemon
 // says that it is. One that was lied to may say as well what else is wrong, and is then
-// told to look again.
-func (s *site) truthful(ctx context.Context, want state, lying bool) (sight, error) {
+// made to look again.
+func (s *site) truthful(ctx context.Context, want state, lying bool) (snapshot, error) {
 	poked := time.Now()
 	for deadline := time.Now().Add(truthTime); ; {
 		seen, err := s.look(ctx)
@@ -323,7 +323,7 @@ func (s *site) truthful(ctx context.Context, want state, lying bool) (sight, err
 
 // same checks that nothing that git declares before and after was ever deleted: it is
 // the same object still as it was before the step, and when the daemon died.
-func same(at step, declared state, before map[string]types.UID, atDeath, now sight) error {
+func same(at step, declared state, before map[string]types.UID, atDeath, now snapshot) error {
 	var problems []error
 	for _, name := range sorted(declared) {
 		if slices.Contains(at.redone, name) {

@@ -43,7 +43,7 @@ func (w *world) act(s step) {
 	}
 }
 
-// restores reports whether a stranger is made to look like a repo's own, label and field
+// restores reports whether a foreign object is made to look like a repo's own, label and field
 // manager, as a backup tool does it.
 func (s step) restores() bool { return s.repo != "" && s.id.namespace == "a" }
 

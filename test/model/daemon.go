@@ -75,11 +75,11 @@ type overview struct {
 	Unlisted  []struct {
 		Repo string `json:"repo"`
 	} `json:"unlisted"`
-	Repos []told `json:"repos"`
+	Repos []repoStatus `json:"repos"`
 }
 
-// told is what the status says of a repo.
-type told struct {
+// repoStatus is what the status says of a repo.
+type repoStatus struct {
 	Name      string         `json:"name"`
 	State     string         `json:"state"`
 	Revision  *revision      `json:"revision"`

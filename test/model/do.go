@@ -112,10 +112,10 @@ func (w *walk) createForeign(ctx context.Context, s step) error {
 	client := w.client(s.id.kind, s.id.namespace)
 	if s.restores() {
 		_, err := client.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "kubesync"})
-		return explain("restore a stranger", err)
+		return explain("restore a foreign object", err)
 	}
 	_, err := client.Create(ctx, o, metav1.CreateOptions{FieldManager: "hand"})
-	return explain("create a stranger", err)
+	return explain("create a foreign object", err)
 }
 
 func (w *walk) delete(ctx context.Context, i id) error {
@@ -299,7 +299,7 @@ func (w *walk) doDaemon(ctx context.Context, s step) error {
 	return nil
 }
 
-// lead puts the daemon first that holds the Lease, if that can be told.
+// lead puts the daemon first that holds the Lease, if that can be known.
 func (w *walk) lead(ctx context.Context) error {
 	for at, d := range w.daemons {
 		if o, err := d.overview(ctx); err == nil && o.Writing {

@@ -13,17 +13,17 @@
 // namespaces, one of which a repo declares. Steps are commits, forced pushes, reverts,
 // deleted branches, revisions that cannot be loaded; objects that move between repos,
 // directories and namespaces; edits, deletions and labels by hand; kubectl apply and other
-// server-side appliers; strangers, also such that will be declared later or carry our
-// label; approvals, suspensions, exemptions; changes of the CONFIG list; daemons that
-// stop, are killed, and be on standby; outages of the API server and of git, lost answers, cut
-// connections.
+// server-side appliers; objects of other owners, also such that will be declared later or
+// carry our label; approvals, suspensions, exemptions; changes of the CONFIG list; daemons
+// that stop, are killed, are on standby; outages of the API server and of git, lost
+// answers, cut connections.
 //
 // Steps are drawn from a seed and from what the model allows, before any server is asked:
-// the same seed gives the same walk, as long as nobody changes how steps are drawn. They
+// the same seed gives the same walk, as long as no one changes how steps are drawn. They
 // are taken without waiting for the daemon, up to four in a row. Then all outages end, and
 // it has to become quiet.
 //
-// Every second walk polls each second. The others poll when they are told to, by one
+// Every second walk polls each second. The others poll when they are made to, by one
 // signal at the quiet point (repeated if nothing comes of it for ten seconds), which shows
 // what no one wakes up for.
 //
@@ -31,8 +31,9 @@
 //
 //   - Every declared object is live, with the fields declared and without those that
 //     left git, under our label and with fields of ours; fields of others are still there.
-//   - Nothing else is there but what may not be pruned or waits for approval, and strangers.
-//   - A stranger has the uid that it had, and no one wrote it but the walk.
+//   - Nothing else is there but what may not be pruned or waits for approval, and objects of
+//     other owners.
+//   - An object of another owner has the uid that it had, and no one wrote it but the walk.
 //   - No object was deleted and made anew, unless the walk deleted it.
 //   - The status names the revision, says synced, partial, failed or suspended as it
 //     is, whether a prune waits, and how many objects are blocked, pending or wrong; the parent

@@ -80,7 +80,7 @@ func (w *world) drawStep(d dice, kind op) step {
 	case opRevert, opDropBranch, opApprove, opSuspendRepo, opUnsuspendRepo, opUnlist, opList, opPruneOff, opPruneOn:
 		s.repo = w.drawRepo(d)
 	case opForeign:
-		s.id = oneOf(d, append(strangers(), universe()...))
+		s.id = oneOf(d, append(undeclared(), universe()...))
 		s.number = d.between(0, 1)
 		if d.once(3) {
 			s.repo = w.drawRepo(d)

@@ -62,11 +62,11 @@ func universe() []id {
 	return all
 }
 
-// strangers lists what no one ever declares.
-func strangers() []id {
+// undeclared lists what no repo ever declares.
+func undeclared() []id {
 	var all []id
 	for _, ns := range []string{"a", "b"} {
-		all = append(all, id{configMap, ns, "stranger"}, id{secret, ns, "stranger"})
+		all = append(all, id{configMap, ns, "foreign"}, id{secret, ns, "foreign"})
 	}
 	return all
 }

@@ -26,7 +26,7 @@ func (p place) setID(repo string) string {
 func (w *walk) look(ctx context.Context) (map[id]*unstructured.Unstructured, error) {
 	known := map[id]bool{{kind: namespaceKind, name: "a"}: true, {kind: namespaceKind, name: "b"}: true}
 	kinds := map[string]bool{}
-	for _, i := range append(strangers(), universe()...) {
+	for _, i := range append(undeclared(), universe()...) {
 		known[i], kinds[i.kind] = true, true
 	}
 	found := map[id]*unstructured.Unstructured{}
@@ -110,7 +110,7 @@ func (w *walk) judge(i id, o *object, live *unstructured.Unstructured) []string 
 	label := live.GetLabels()[partOfLabel]
 	if o.owner == "" {
 		if still := i.kind == configMap || i.kind == secret; still && known && !w.touched[i] && before.version != live.GetResourceVersion() {
-			wrong("is a stranger's, and a user wrote it")
+			wrong("is another owner's, and a user wrote it")
 		}
 	}
 	wanted := ""
@@ -248,7 +248,7 @@ func (w *walk) checkBindings(ctx context.Context) ([]string, error) {
 }
 
 // checkDaemons holds what the daemons say of themselves against the model. What the
-// status says is of a sync that ended after the daemons were told to poll.
+// status says is of a sync that ended after the daemons were made to poll.
 func (w *walk) checkDaemons(ctx context.Context, since time.Time) ([]string, error) {
 	var problems []string
 	writers := 0
@@ -315,7 +315,7 @@ func (w *walk) checkStatus(o overview, since time.Time) []string {
 }
 
 // checkRepo returns what the status gets wrong about a repo.
-func (w *walk) checkRepo(r *repo, t told, since time.Time) []string {
+func (w *walk) checkRepo(r *repo, t repoStatus, since time.Time) []string {
 	var problems []string
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	// One that waits for a repo that cannot be read is at it nearly all the time.

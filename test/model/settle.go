@@ -43,7 +43,7 @@ func (w *world) write(r *repo, foundations bool) {
 			r.expect.wrong++
 			o.loose = true
 		case o != nil && o.suspended && !o.deleted:
-			// No one writes it until a person lets go of it, so no one hears what is wrong with it.
+			// No one writes it until a person lets go of it, so no one reports what is wrong with it.
 		case e.invalid:
 			r.expect.wrong++
 			if o != nil && o.owner == r.name {

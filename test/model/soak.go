@@ -39,7 +39,7 @@ type sample struct {
 }
 
 // soak walks on with one daemon for as long as was asked for, others beside it, and
-// reports whether it has grown. A walk beside it that fails is told, and others go on.
+// reports whether it has grown. A walk beside it that fails is reported, and others go on.
 func (s *site) soak(ctx context.Context, chosen settings) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,8 +98,8 @@ func steady() []op {
 	})
 }
 
-// tellEvery is how often a soak says how far it is.
-const tellEvery = 3 * time.Minute
+// reportEvery is how often a soak says how far it is.
+const reportEvery = 3 * time.Minute
 
 // longWalk walks until the time is over, and returns what was sampled.
 func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) ([]sample, stats, error) {
@@ -109,7 +109,7 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 	}
 	defer w.close()
 	var samples []sample
-	told := time.Now()
+	reported := time.Now()
 	w.samples = func(ctx context.Context, d *asked) error {
 		one, err := d.sample(ctx, time.Since(began))
 		if err != nil {
@@ -117,8 +117,8 @@ func (s *site) longWalk(ctx context.Context, chosen settings, began time.Time) (
 		}
 		samples = append(samples, one)
 		w.git.Log.Reset() // it would keep every request
-		if time.Since(told) > tellEvery {
-			told = time.Now()
+		if time.Since(reported) > reportEvery {
+			reported = time.Now()
 			s.Say("soak: %s, %d quiet points; %s", one.at.Round(time.Second), w.stats.quiets, one)
 		}
 		return nil

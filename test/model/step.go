@@ -35,11 +35,11 @@ const (
 	opServerSide op = "server-side-apply"       // fields not ours
 	opConflict   op = "server-side-apply-force" // fields of ours, by force
 
-	// To strangers.
-	opForeign       op = "stranger"
-	opForeignLabel  op = "label-stranger"
-	opForeignEdit   op = "edit-stranger"
-	opForeignDelete op = "delete-stranger"
+	// To objects of other owners.
+	opForeign       op = "foreign"
+	opForeignLabel  op = "label-foreign"
+	opForeignEdit   op = "edit-foreign"
+	opForeignDelete op = "delete-foreign"
 
 	// To parents.
 	opApprove       op = "approve"

@@ -64,7 +64,7 @@ func (s *site) newWalk(ctx context.Context, seed int) (_ *walk, err error) {
 		repos: map[string]*gitserver.Repo{}, shas: map[string][]string{}, known: map[id]seen{}, touched: map[id]bool{},
 		dir: filepath.Join(s.Dir, "w"+strconv.FormatInt(int64(seed), 36)),
 	}
-	// A daemon that polls all the time, or one that has to be told: the latter shows
+	// A daemon that polls all the time, or one that has to be made to: the latter shows
 	// what no one wakes up for.
 	w.interval = []string{"1s", "1h"}[seed%2]
 	defer func() {
@@ -285,7 +285,7 @@ const patience = 2 * time.Minute
 // has yet to tell.
 const truthTime = 10 * time.Second
 
-// pokeEvery is how often daemons are told to poll while it is not quiet.
+// pokeEvery is how often daemons are made to poll while it is not quiet.
 const pokeEvery = 10 * time.Second
 
 // quiet ends all outages, and waits until status and cluster are what the model says.

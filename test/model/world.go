@@ -81,12 +81,12 @@ type entry struct {
 
 // object is a live object.
 type object struct {
-	owner   string // the repo whose it is; empty for a stranger's
+	owner   string // the repo whose it is; empty for another owner's
 	entry   entry  // that was applied last
 	applied bool   // kubesync has applied it at some time
 	alien   bool   // carries the label of a set that there is not
-	label   string // of a stranger: the repo whose label a user copied onto it
-	copied  bool   // of a stranger: the field manager, too
+	label   string // of a foreign object: the repo whose label a user copied onto it
+	copied  bool   // of a foreign object: the field manager, too
 
 	hand, other, csa bool // who has put an annotation on it: see manifest.go
 	suspended        bool // by hand
@@ -107,7 +107,7 @@ type expectation struct {
 	state   string
 	held    bool // the prune as a whole waits for approval
 	waits   bool // it waits for another repo
-	blocked int  // objects that left git and are there; -1 if that cannot be told
+	blocked int  // objects that left git and are there; -1 if that cannot be known
 	pending int
 	wrong   int // refused or failed
 }
@@ -148,7 +148,7 @@ func (w *world) begin() {
 	}
 }
 
-// repo returns the repo of a name; nil for strangers.
+// repo returns the repo of a name; nil for foreign objects.
 func (w *world) repo(name string) *repo {
 	at := slices.IndexFunc(w.repos, func(r *repo) bool { return r.name == name })
 	if at < 0 {

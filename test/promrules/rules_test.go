@@ -179,9 +179,9 @@ func duration(t *testing.T, text string) time.Duration {
 // Alerts and dashboard ask for metrics, and for labels of them, that there are.
 func TestExpressions(t *testing.T) {
 	t.Parallel()
-	told := told(t)
+	metrics := exported(t)
 	for _, rule := range alerts(t) {
-		check(t, rule.Alert, rule.Expr, told)
+		check(t, rule.Alert, rule.Expr, metrics)
 	}
 	content, err := os.ReadFile(filepath.Join(monitoring, "dashboard.json"))
 	if err != nil {
@@ -204,7 +204,7 @@ func TestExpressions(t *testing.T) {
 		}
 		ids[panel.ID] = true
 		for _, target := range panel.Targets {
-			check(t, panel.Title, strings.NewReplacer("$__rate_interval", "5m", "$repo", ".*").Replace(target.Expr), told)
+			check(t, panel.Title, strings.NewReplacer("$__rate_interval", "5m", "$repo", ".*").Replace(target.Expr), metrics)
 		}
 	}
 	if len(dashboard.Panels) < 10 {
@@ -212,8 +212,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// told returns the labels of each metric that kubesync tells.
-func told(t *testing.T) map[string]map[string]bool {
+// exported returns the labels of each metric that kubesync exports.
+func exported(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	content, err := os.ReadFile(exposition)
 	if err != nil {
@@ -234,7 +234,7 @@ func told(t *testing.T) map[string]map[string]bool {
 }
 
 // check parses an expression and looks for what it asks for.
-func check(t *testing.T, where, text string, told map[string]map[string]bool) {
+func check(t *testing.T, where, text string, metrics map[string]map[string]bool) {
 	t.Helper()
 	expr, err := parser.ParseExpr(text)
 	if err != nil {
@@ -246,7 +246,7 @@ func check(t *testing.T, where, text string, told map[string]map[string]bool) {
 		if !ok || strings.HasPrefix(selector.Name, "process_") {
 			return nil
 		}
-		has, known := told[selector.Name]
+		has, known := metrics[selector.Name]
 		if !known {
 			t.Errorf("%s: there is no metric %s", where, selector.Name)
 		}

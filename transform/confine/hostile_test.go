@@ -167,12 +167,12 @@ func runAttempt(t *testing.T, name string, attempt attempt, mode transform.Sandb
 	_ = cmd.Run()                          // what it prints tells
 	text := out.String()
 	if strings.Contains(text, "hunter2") || strings.Contains(text, precious) {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("a secret is shown: %s", text)
 	}
 	if !strings.Contains(text, want) {
 		t.Errorf("want %q: %s", want, text)
 	}
-	checkNobodyIn(t, dir)
+	checkNoProcessIn(t, dir)
 	if mode == transform.SandboxOff {
 		return
 	}
@@ -248,8 +248,8 @@ func giveTerminal(t *testing.T, cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
 }
 
-// checkNobodyIn finds processes whose environment names a directory.
-func checkNobodyIn(t *testing.T, dir string) {
+// checkNoProcessIn finds processes whose environment names a directory.
+func checkNoProcessIn(t *testing.T, dir string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -21,17 +21,17 @@ func object(name, uid, version string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
 }
 
-// newStore returns a store that keeps versions, and what it has told, as "name version".
+// newStore returns a store that keeps versions, and what it has reported, as "name version".
 func newStore() (*Store[string, string], *[]string) {
-	told := &[]string{}
+	reported := &[]string{}
 	reduce := func(o metav1.Object) (string, string) { return o.GetName(), o.GetResourceVersion() }
 	return NewStore("things", reduce, func(name string, o metav1.Object) {
 		if o == nil {
-			*told = append(*told, name+" gone")
+			*reported = append(*reported, name+" gone")
 			return
 		}
-		*told = append(*told, name+" "+o.GetResourceVersion())
-	}), told
+		*reported = append(*reported, name+" "+o.GetResourceVersion())
+	}), reported
 }
 
 // kept returns what a store keeps.
@@ -44,13 +44,13 @@ func kept(s *Store[string, string]) map[string]string {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		do   func(*Store[string, string])
-		kept map[string]string
-		told []string
+		do       func(*Store[string, string])
+		kept     map[string]string
+		reported []string
 	}{
 		"what is seen is kept": {
 			do:   func(s *Store[string, string]) { s.Seen(object("a", "1", "5")); s.Seen(object("a", "1", "6")) },
-			kept: map[string]string{"a": "6"}, told: []string{"a 5", "a 6"},
+			kept: map[string]string{"a": "6"}, reported: []string{"a 5", "a 6"},
 		},
 		"an answer to us is newer than an event that comes after it": {
 			do:   func(s *Store[string, string]) { s.Put(object("a", "1", "9")); s.Seen(object("a", "1", "8")) },
@@ -58,11 +58,11 @@ func TestStore(t *testing.T) {
 		},
 		"versions are numbers": {
 			do:   func(s *Store[string, string]) { s.Put(object("a", "1", "99")); s.Seen(object("a", "1", "100")) },
-			kept: map[string]string{"a": "100"}, told: []string{"a 100"},
+			kept: map[string]string{"a": "100"}, reported: []string{"a 100"},
 		},
 		"gone": {
 			do:   func(s *Store[string, string]) { s.Seen(object("a", "1", "5")); s.Gone(object("a", "1", "7")) },
-			kept: map[string]string{}, told: []string{"a 5", "a gone"},
+			kept: map[string]string{}, reported: []string{"a 5", "a gone"},
 		},
 		"the end of one that was made again": {
 			do:   func(s *Store[string, string]) { s.Put(object("a", "2", "9")); s.Gone(object("a", "1", "8")) },
@@ -76,7 +76,7 @@ func TestStore(t *testing.T) {
 				s.Seen(object("b", "2", "6"))
 				s.Current("7")
 			},
-			kept: map[string]string{"b": "6"}, told: []string{"a 5", "b 6", "a gone"},
+			kept: map[string]string{"b": "6"}, reported: []string{"a 5", "b 6", "a gone"},
 		},
 		"a list that breaks off takes nothing away": {
 			do: func(s *Store[string, string]) {
@@ -84,7 +84,7 @@ func TestStore(t *testing.T) {
 				s.Relist()
 				s.Lost(errors.New("cut"))
 			},
-			kept: map[string]string{"a": "5"}, told: []string{"a 5"},
+			kept: map[string]string{"a": "5"}, reported: []string{"a 5"},
 		},
 		"an answer that comes while a list is under way is newer than the list": {
 			do: func(s *Store[string, string]) {
@@ -94,7 +94,7 @@ func TestStore(t *testing.T) {
 				s.Seen(object("a", "1", "5"))
 				s.Current("8")
 			},
-			kept: map[string]string{"a": "9"}, told: []string{"a 5"},
+			kept: map[string]string{"a": "9"}, reported: []string{"a 5"},
 		},
 		"what was written while it listed stays": {
 			do: func(s *Store[string, string]) {
@@ -110,7 +110,7 @@ func TestStore(t *testing.T) {
 				s.Gone(object("a", "1", "7"))
 				s.Put(object("a", "1", "6"))
 			},
-			kept: map[string]string{}, told: []string{"a 5", "a gone"},
+			kept: map[string]string{}, reported: []string{"a 5", "a gone"},
 		},
 		"an answer that arrives after a list without its object": {
 			do: func(s *Store[string, string]) {
@@ -128,18 +128,18 @@ func TestStore(t *testing.T) {
 				s.Put(object("a", "1", "6"))
 				s.Current("7")
 			},
-			kept: map[string]string{}, told: []string{"a 5", "a gone"},
+			kept: map[string]string{}, reported: []string{"a 5", "a gone"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, told := newStore()
+			s, reported := newStore()
 			test.do(s)
 			if got := kept(s); !maps.Equal(got, test.kept) {
 				t.Errorf("kept %v, want %v", got, test.kept)
 			}
-			if !slices.Equal(*told, test.told) {
-				t.Errorf("told %v, want %v", *told, test.told)
+			if !slices.Equal(*reported, test.reported) {
+				t.Errorf("reported %v, want %v", *reported, test.reported)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// script is a resource that answers as it is told to.
+// script is a resource that answers as it is set to.
 type script struct {
 	lists   []func(visit func(metav1.Object)) (metav1.ListMeta, error)
 	watches []func() (watch.Interface, error)
@@ -355,11 +355,11 @@ func TestWentBack(t *testing.T) {
 			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "9")), list("20", "", object("a", "1", "7"))},
 			watches: []func() (watch.Interface, error){events(0, watch.Event{Type: watch.Error, Object: &metav1.Status{Code: 410}})},
 		},
-		"an object that a watch has told of": {
+		"an object that a watch has reported": {
 			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", "", object("a", "1", "9")), list("20", "", object("a", "1", "9"))},
 			watches: []func() (watch.Interface, error){events(time.Minute, watch.Event{Type: watch.Modified, Object: object("a", "1", "12")})},
 		},
-		"behind what a watch has told": {
+		"behind what a watch has reported": {
 			lists:   []func(func(metav1.Object)) (metav1.ListMeta, error){list("10", ""), list("11", "")},
 			watches: []func() (watch.Interface, error){events(time.Minute, watch.Event{Type: watch.Bookmark, Object: object("", "", "12")})},
 		},
@@ -381,7 +381,7 @@ func TestWentBack(t *testing.T) {
 	}
 }
 
-// What an answer to a write has told, after a list was made that has the object as it was
+// What an answer to a write has reported, after a list was made that has the object as it was
 // before, shows no restore.
 func TestWroteMeanwhile(t *testing.T) {
 	t.Parallel()

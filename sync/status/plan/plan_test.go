@@ -127,7 +127,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestPrinterRemembersThatNobodyReads(t *testing.T) {
+func TestPrinterRemembersThatNoOneReads(t *testing.T) {
 	t.Parallel()
 	printer := NewPrinter(brokenPipe{}, func(r sync.Report) string { return Text(r, false) })
 	printer.Observe(reports.At(0, reports.First, nil))

@@ -9,7 +9,7 @@
 // whoever comes through the proxy is whom they stand for. Requests, impersonation
 // included, and answers pass as they are; what a watch sends passes at once.
 //
-// Watches can be muted, and be told what the API server never said.
+// Watches can be muted, and sent what the API server never sent.
 //
 // A Fault is for the requests whose line "METHOD PATH?QUERY" matches its pattern.
 package apiproxy

@@ -23,6 +23,6 @@
 // the test's process is killed. A Detached cluster does live on; its directory
 // says which processes it consists of, and Down ends exactly those.
 //
-// Everything listens on 127.0.0.1. etcd has no authentication, hence anybody
+// Everything listens on 127.0.0.1. etcd has no authentication, hence anyone
 // with an account on the machine can reach a cluster's data while it runs.
 package cluster

@@ -52,7 +52,7 @@ const foreignManifests = `
 {manager: kubectl-create, apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: by-hand, namespace: team}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 `
 
-// plurals are the resources of the strangers' kinds.
+// plurals are the resources of the kinds of these objects.
 func plurals() map[string]string {
 	return map[string]string{
 		"Namespace": "namespaces", "ConfigMap": "configmaps", "Secret": "secrets", "Service": "services",
@@ -68,7 +68,7 @@ func (s *site) makeForeign(ctx context.Context) error {
 	for _, text := range strings.Split(manifests, "---\n") {
 		object := unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			return fmt.Errorf("strangers: %w", err)
+			return fmt.Errorf("objects of other owners: %w", err)
 		}
 		manager, _, _ := unstructured.NestedString(object.Object, "manager")
 		applier, _, _ := unstructured.NestedString(object.Object, "apply")
@@ -83,14 +83,14 @@ func (s *site) makeForeign(ctx context.Context) error {
 			_, err = client.Create(ctx, &object, metav1.CreateOptions{FieldManager: manager})
 		}
 		if err != nil {
-			return fmt.Errorf("stranger %s: %w", nameOf(object), err)
+			return fmt.Errorf("object %s of another owner: %w", nameOf(object), err)
 		}
 		names[nameOf(object)] = kind.Kind != "Namespace"
 	}
 	return s.settle(ctx, names)
 }
 
-// settle waits until controllers have had their say about the strangers, such as a
+// settle waits until controllers have written to objects of other owners, such as a
 // claim's finalizer, and notes what there is before the story.
 func (s *site) settle(ctx context.Context, names map[string]bool) error {
 	versions := ""
@@ -100,15 +100,15 @@ func (s *site) settle(ctx context.Context, names map[string]bool) error {
 			return err
 		}
 		now := ""
-		s.strangers = sight{}
+		s.foreign = snapshot{}
 		for _, name := range sorted(names) {
 			object, found := seen[name]
 			if !found {
-				return fmt.Errorf("stranger %s is not there", name)
+				return fmt.Errorf("object %s of another owner is not there", name)
 			}
 			now += object.GetResourceVersion() + " "
 			if names[name] {
-				s.strangers[name] = object
+				s.foreign[name] = object
 			} else {
 				delete(seen, name)
 			}
@@ -123,11 +123,11 @@ func (s *site) settle(ctx context.Context, names map[string]bool) error {
 	}
 }
 
-// untouched tells which strangers are not as they were.
-func (s *site) untouched(seen sight) error {
+// untouched reports which objects of other owners are not as they were.
+func (s *site) untouched(seen snapshot) error {
 	var text strings.Builder
-	for _, name := range sorted(s.strangers) {
-		was, is := s.strangers[name], seen[name]
+	for _, name := range sorted(s.foreign) {
+		was, is := s.foreign[name], seen[name]
 		switch {
 		case is.Object == nil:
 			fmt.Fprintf(&text, "%s, which is not kubesync's, is gone\n", name)
