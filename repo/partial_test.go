@@ -139,7 +139,7 @@ func TestKept(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
 	s := newSite(t, server.Dir(), "master")
-	all := map[string]string{"a/one": "1", "a/deep/two": "2", "a/deep/er/three": "3", "b/four": "4", "c": noise(3000)}
+	all := map[string]string{"a/one": "1", "a/deep/two": "2", "a/deep/er/three": "3", "b/four": "4", "c": gitbytes.Noise(3000)}
 	s.commit("one", all)
 	r := open(t, server.URL("site"), "branch:master")
 	// What was fetched before, in the way of a user that knows nothing.
