@@ -138,14 +138,14 @@ func (p *pruning) approve(ctx context.Context, going []observed.Member) error {
 // spent is what is left of the annotation after the deletions of a sync: where nothing is
 // left to prune, only what names an object that is still to be created again.
 func (p Plan) spent(result Result, pruned bool) func(prune.Approval) prune.Approval {
-	gone, waiting := map[string]bool{}, map[string]bool{}
-	for _, o := range result.Outcomes {
-		gone[o.ID.String()] = o.Action == Pruned || o.Action == Configured
-		waiting[o.ID.String()] = o.Action == Failed
-	}
 	return func(given prune.Approval) prune.Approval {
 		if !given.For(p.Revision.ID) {
 			return given
+		}
+		gone, waiting := map[string]bool{}, map[string]bool{}
+		for _, o := range result.Outcomes {
+			gone[o.ID.String()] = o.Action == Pruned || o.Action == Configured
+			waiting[o.ID.String()] = o.Action == Failed
 		}
 		if pruned {
 			for _, name := range given.Names {

@@ -52,6 +52,9 @@ func (e *stillThereError) Error() string {
 // or as.
 func dyingHomes(objects []manifest.Object, live liveNamespaces) map[string]bool {
 	homes := map[string]bool{}
+	if len(live.terminating) == 0 {
+		return homes
+	}
 	for _, o := range objects {
 		if home := o.ID().Home(); live.terminating[home] {
 			homes[home] = true

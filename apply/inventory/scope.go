@@ -16,11 +16,15 @@ type Scope struct {
 // ScopeOf returns the scope that holds all the objects.
 func ScopeOf(ids []manifest.ID) Scope {
 	found := Scope{Kinds: map[schema.GroupKind]bool{}, Namespaces: map[string]bool{}}
+	var last manifest.ID // most are of the kind and in the namespace of the one before
 	for _, id := range ids {
-		found.Kinds[id.GroupKind()] = true
-		if id.Namespace != "" {
+		if id.Kind != last.Kind || id.Group != last.Group {
+			found.Kinds[id.GroupKind()] = true
+		}
+		if id.Namespace != last.Namespace && id.Namespace != "" {
 			found.Namespaces[id.Namespace] = true
 		}
+		last = id
 	}
 	return found
 }

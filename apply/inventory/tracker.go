@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -220,6 +219,13 @@ func (t *Tracker) Look(ctx context.Context, s *User, in Scope, k *kube.Kinds, of
 // gather adds what matters of what is seen: the set's own members, and those of the objects
 // named that others have. How many others there are makes no difference.
 func (i *Inventory) gather(seen map[schema.GroupKind][]*view) {
+	count := 0
+	for _, views := range seen {
+		for _, v := range views {
+			count += v.CountOf(i.of.Set)
+		}
+	}
+	i.Members = make(map[manifest.ID]observed.Member, count)
 	for _, views := range seen {
 		for _, v := range views {
 			v.EachOf(i.of.Set, func(id manifest.ID, m observed.Member) { i.Members[id] = m })
@@ -299,7 +305,11 @@ func (t *Tracker) Changes(s *User) (changes uint64, known bool) {
 // Find returns what is known of an object; known reports whether it was looked for,
 // with an answer that is current.
 func (t *Tracker) Find(id manifest.ID) (m observed.Member, there, known bool) {
-	for _, v := range t.viewsWith(id) {
+	all, namespaced := t.viewsWith(id)
+	for _, v := range [...]*view{all, namespaced} {
+		if v == nil {
+			continue
+		}
 		current, _, _ := v.State()
 		known = known || current
 		if m, there = v.Get(id); there {
@@ -319,24 +329,28 @@ func (t *Tracker) SeesWhole(gk schema.GroupKind) bool {
 
 // Put notes what the answer to a write said of an object.
 func (t *Tracker) Put(id manifest.ID, live metav1.Object) {
-	for _, v := range t.viewsWith(id) {
-		v.Put(live)
+	all, namespaced := t.viewsWith(id)
+	for _, v := range [...]*view{all, namespaced} {
+		if v != nil {
+			v.Put(live)
+		}
 	}
 }
 
-// viewsWith returns the views in which an object would be seen.
-func (t *Tracker) viewsWith(id manifest.ID) []*view {
+// viewsWith returns the views in which an object would be seen, of all namespaces and of its
+// own; nil where there is none. It is asked about every object of a sync, and allocates nothing.
+func (t *Tracker) viewsWith(id manifest.ID) (all, namespaced *view) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kind := t.kinds[id.GroupKind()]
 	if kind == nil {
-		return nil
+		return nil, nil
 	}
-	var views []*view
-	for _, namespace := range slices.Compact([]string{"", id.Namespace}) {
-		if v := kind.views[namespace]; v != nil && !v.forbidden() {
-			views = append(views, v)
-		}
+	if v := kind.views[""]; v != nil && !v.forbidden() {
+		all = v
 	}
-	return views
+	if v := kind.views[id.Namespace]; id.Namespace != "" && v != nil && !v.forbidden() {
+		namespaced = v
+	}
+	return all, namespaced
 }

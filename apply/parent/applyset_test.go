@@ -15,11 +15,11 @@ import (
 func TestSpecification(t *testing.T) {
 	t.Parallel()
 	for ours, theirs := range map[string]string{
-		manifest.PartOfLabel:           kubectl.ApplysetPartOfLabel,
-		manifest.ParentIDLabel:         kubectl.ApplySetParentIDLabel,
-		tooling:              kubectl.ApplySetToolingAnnotation,
-		additionalNamespaces: kubectl.ApplySetAdditionalNamespacesAnnotation,
-		groupKinds:           kubectl.ApplySetGKsAnnotation,
+		manifest.PartOfLabel:   kubectl.ApplysetPartOfLabel,
+		manifest.ParentIDLabel: kubectl.ApplySetParentIDLabel,
+		tooling:                kubectl.ApplySetToolingAnnotation,
+		additionalNamespaces:   kubectl.ApplySetAdditionalNamespacesAnnotation,
+		groupKinds:             kubectl.ApplySetGKsAnnotation,
 	} {
 		if ours != theirs {
 			t.Errorf("%q is %q in kubectl", ours, theirs)

@@ -294,6 +294,13 @@ func (s *Store[K, T]) Each(visit func(K, T)) {
 	}
 }
 
+// CountOf returns how many objects a group has.
+func (s *Store[K, T]) CountOf(group string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.groups[group])
+}
+
 // EachOf calls visit with everything that is kept of one group, in no order. Visit must
 // not call the store.
 func (s *Store[K, T]) EachOf(group string, visit func(K, T)) {
