@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/yaml"
 
+	testlab "github.com/kubesync/kubesync/test/lab"
 	"github.com/kubesync/kubesync/test/lab/daemon"
 	"github.com/kubesync/kubesync/test/lab/gitserver"
 )
@@ -167,6 +168,17 @@ func fetchOf(log *gitserver.Log, repo string) (time.Time, error) {
 	return first, nil
 }
 
+// polling measures what polls without news take of the processor.
+func (f *follower) polling(ctx context.Context, l *lab) (line, error) {
+	share, used, err := cpuShare(f.PID, func() error { return testlab.Sleep(ctx, l.window) })
+	if err != nil {
+		return line{}, err
+	}
+	of := within(fmt.Sprintf("CPU, of one core, of a poll every second without news, among %d objects", len(f.objects.objects)), share, 1, percent)
+	of.ours += fmt.Sprintf(" (%s in %s)", used, l.window)
+	return of, nil
+}
+
 // oneFile measures what a commit costs that changes one file of a set.
 func oneFile(ctx context.Context, l *lab) ([]line, error) {
 	few, err := l.follow(ctx, l.fewConfigs)
@@ -196,6 +208,11 @@ func oneFile(ctx context.Context, l *lab) ([]line, error) {
 		of.ours += " (" + examples(f.wrote) + ")"
 		lines = append(lines, of)
 	}
+	quiet, err := many.polling(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, quiet)
 	of := text(fmt.Sprintf("from push to live, polling every second, among %d objects", l.configs), many.whole.String())
 	of.peer = fmt.Sprintf("among %d objects: %s", l.fewConfigs, few.whole)
 	return append(lines, of), errors.Join(few.Stop(ctx), many.Stop(ctx))

@@ -107,34 +107,48 @@ func idle(ctx context.Context, l *lab) ([]line, error) {
 		return nil, err
 	}
 	defer w.end()
-	before, err := cpuTime(w.PID)
-	if err != nil {
-		return nil, err
-	}
-	start := time.Now()
 	var most bytesize
 	var last memory
-	for time.Since(start) < l.idle {
-		if err := testlab.Sleep(ctx, min(time.Second, l.idle-time.Since(start))); err != nil {
-			return nil, err
+	share, used, err := cpuShare(w.PID, func() (err error) {
+		for start := time.Now(); time.Since(start) < l.idle; most = max(most, last.now) {
+			if err := testlab.Sleep(ctx, min(time.Second, l.idle-time.Since(start))); err != nil {
+				return err
+			}
+			if last, err = memoryOf(w.PID); err != nil {
+				return err
+			}
 		}
-		if last, err = memoryOf(w.PID); err != nil {
-			return nil, err
-		}
-		most = max(most, last.now)
-	}
-	after, err := cpuTime(w.PID)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	share := 100 * (after - before).Seconds() / time.Since(start).Seconds()
 	rss := within("memory at the end", last.now, 50*megabyte, bytesize.String)
 	rss.ours += fmt.Sprintf(" (at most %s; peak, in the first sync: %s)", most, last.peak)
-	cpu := within("CPU, of one core", share, 0.2, func(f float64) string { return fmt.Sprintf("%.2g %%", f) })
-	cpu.ours += fmt.Sprintf(" (%s in %s)", after-before, l.idle)
+	cpu := within("CPU, of one core", share, 0.2, percent)
+	cpu.ours += fmt.Sprintf(" (%s in %s)", used, l.idle)
 	lines, err := w.asked(ctx, l, l.idle)
 	if err != nil {
 		return nil, err
 	}
 	return append([]line{rss, cpu}, lines...), w.Stop(ctx)
 }
+
+// cpuShare returns what a process takes of one core, in per cent, while something is done, and
+// the time of a processor that this is.
+func cpuShare(pid int, while func() error) (share float64, used time.Duration, err error) {
+	before, err := cpuTime(pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	if err := while(); err != nil {
+		return 0, 0, err
+	}
+	after, err := cpuTime(pid)
+	used = after - before
+	return 100 * used.Seconds() / time.Since(start).Seconds(), used, err
+}
+
+// percent words a share.
+func percent(share float64) string { return fmt.Sprintf("%.2g %%", share) }
