@@ -43,7 +43,7 @@ e2e: ## run only the scenarios: the built binary against real servers
 bench: ## measure everything, half an hour, and rewrite test/bench/RESULTS.md
 	@scripts/bench -out test/bench/RESULTS.md
 
-crash: ## kill it and lie to it at every request, for hours, and rewrite test/crash/RESULTS.md
+crash: ## kill it at every request and falsify every answer, for hours, and rewrite test/crash/RESULTS.md
 	@scripts/crash -out test/crash/RESULTS.md
 
 soak: ## walk at random for an hour with one daemon, which must not grow (SOAK=20m)

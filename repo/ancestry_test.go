@@ -225,13 +225,13 @@ func TestDescendsShallow(t *testing.T) {
 	}
 }
 
-// TestDescendsLies has servers that hand out something else, or nothing, once the
+// TestDescendsFalseAnswers has servers that hand out something else, or nothing, once the
 // revision is known: no answer is true but the right one.
-func TestDescendsLies(t *testing.T) {
+func TestDescendsFalseAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		lie  func(child string) gitserver.Behaviour
-		says []string
+		fault func(child string) gitserver.Behaviour
+		says  []string
 	}{
 		"a child of the wanted one": {gitserver.Instead, []string{"incomplete"}},
 		"no history":                {func(string) gitserver.Behaviour { return gitserver.Vanished() }, []string{"does not hand out the history"}},
@@ -253,7 +253,7 @@ func TestDescendsLies(t *testing.T) {
 				child := s.commit("child", file("child"))
 				r := open(t, server.URL("site"), "branch:master")
 				resolve(t, r)
-				server.Behave(test.lie(child))
+				server.Behave(test.fault(child))
 				descendsFails(t, r, wanted, test.says...)
 				descendsFails(t, r, one, test.says...)
 				server.Behave(gitserver.Normal())

@@ -1,4 +1,4 @@
-// Command crash kills kubesync at every request that it makes, and lies to it in answer
+// Command crash kills kubesync at every request that it makes, and falsifies the answer
 // to every request, to see that it comes out in the same state. `make crash` runs all of
 // it and rewrites RESULTS.md; scripts/crash runs some.
 //
@@ -32,11 +32,11 @@
 //     again, with nothing to disturb it. Its Lease is released on its behalf, since
 //     waiting for it to run out proves nothing here that the scenario lease_standby does
 //     not; one run in ten waits.
-//   - an HTTP status, or another lie (lie.go): the answer is false, once, and the daemon
-//     runs on. Every other request that is refused is carried out all the same. Where
+//   - an HTTP status, or another false answer (false.go), once, and the daemon runs
+//     on. Every other request that is refused is carried out all the same. Where
 //     the daemon says that not all is in sync, it is made to poll rather than waited for.
 //
-// One run tries a point, or some lies of one kind, in each step (point.go), so that
+// One run tries a point, or some false answers of one kind, in each step (point.go), so that
 // the number of runs is that of the longest step's points, not of all.
 //
 // # What is checked after each step

@@ -41,16 +41,16 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.IntVar(&s.sample, "sample", 0, "try only so many points, spread over all")
 	flags.Float64Var(&s.minutes, "minutes", 0, "try only what fits into so many minutes, spread over all")
 	flags.BoolVar(&s.list, "list", false, "print the points and try none")
-	flags.Func("only", "try only crashes, or lies, or one fate; may be repeated", func(text string) error {
-		switch all := append(crashes(), lies()...); {
+	flags.Func("only", "try only crashes, or answers, or one fate; may be repeated", func(text string) error {
+		switch all := append(crashes(), falseAnswers()...); {
 		case text == "crashes":
 			s.fates = append(s.fates, crashes()...)
-		case text == "lies":
-			s.fates = append(s.fates, lies()...)
+		case text == "answers":
+			s.fates = append(s.fates, falseAnswers()...)
 		case slices.Contains(all, fate(text)):
 			s.fates = append(s.fates, fate(text))
 		default:
-			return fmt.Errorf("want crashes, lies or one of %v", all)
+			return fmt.Errorf("want crashes, answers or one of %v", all)
 		}
 		return nil
 	})
@@ -68,7 +68,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return settings{}, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
 	if len(s.fates) == 0 {
-		s.fates = append(crashes(), lies()...)
+		s.fates = append(crashes(), falseAnswers()...)
 	}
 	return s, nil
 }

@@ -34,8 +34,8 @@ func (p point) String() string { return fmt.Sprintf("%s %s %s", p.step, p.fate, 
 // parsePoint reads what String writes.
 func parsePoint(text string) (point, error) {
 	fields := strings.SplitN(text, " ", 3)
-	if len(fields) != 3 || !slices.Contains(append(crashes(), lies()...), fate(fields[1])) {
-		return point{}, fmt.Errorf("want STEP FATE REQUEST, not %q; fates are %v and %v", text, crashes(), lies())
+	if len(fields) != 3 || !slices.Contains(append(crashes(), falseAnswers()...), fate(fields[1])) {
+		return point{}, fmt.Errorf("want STEP FATE REQUEST, not %q; fates are %v and %v", text, crashes(), falseAnswers())
 	}
 	return point{step: fields[0], fate: fate(fields[1]), request: fields[2]}, nil
 }
@@ -48,7 +48,7 @@ func (p point) fault(s *site) fault {
 	case after:
 		return killAfter(s.kill)
 	}
-	return s.tap.lie(p)
+	return s.tap.falsify(p)
 }
 
 // points are the requests that the reference made, by step, with these fates.
@@ -77,7 +77,7 @@ func count(points map[string][]point) (n int) {
 // runs packs all that is to be tried into runs of the story, in an order in which any
 // number of the first are spread over fates, steps and requests.
 func (r reference) runs(fates []fate) []run {
-	var deadly, lying []run
+	var deadly, falsified []run
 	if deaths := slices.DeleteFunc(slices.Clone(fates), func(f fate) bool { return !f.deadly() }); len(deaths) > 0 {
 		deadly = pack(r.points(deaths...), 1)
 	}
@@ -86,26 +86,26 @@ func (r reference) runs(fates []fate) []run {
 		switch {
 		case f.deadly():
 		case f == stall:
-			kinds = append(kinds, packSteps(r.points(f), liesAtOnce))
+			kinds = append(kinds, packSteps(r.points(f), falseAtOnce))
 		default:
-			kinds = append(kinds, pack(r.points(f), liesAtOnce))
+			kinds = append(kinds, pack(r.points(f), falseAtOnce))
 		}
 	}
 	for i := range longest(kinds) {
 		for _, of := range kinds {
 			if i < len(of) {
-				lying = append(lying, of[i])
+				falsified = append(falsified, of[i])
 			}
 		}
 	}
 	var all []run
-	for i := range max(len(deadly), len(lying)) {
+	for i := range max(len(deadly), len(falsified)) {
 		if i < len(deadly) {
 			deadly[i].waitOut = i%waitOutEvery == waitOutEvery-1
 			all = append(all, deadly[i])
 		}
-		if i < len(lying) {
-			all = append(all, lying[i])
+		if i < len(falsified) {
+			all = append(all, falsified[i])
 		}
 	}
 	return all
@@ -122,8 +122,8 @@ func longest[T any](lists [][]T) (n int) {
 // daemon's Lease is left to run out.
 const waitOutEvery = 10
 
-// liesAtOnce is how many answers of one step are lies of the same kind in one run.
-const liesAtOnce = 20
+// falseAtOnce is how many answers of one step are false in the same way in one run.
+const falseAtOnce = 20
 
 // run is one run of the story: what befalls which requests of its steps.
 type run struct {

@@ -21,7 +21,7 @@ func story(lengths map[string]int) reference {
 
 func TestPackedRunsHoldEveryPointOnce(t *testing.T) {
 	expected := story(map[string]int{"begin": 37, "grow": 5, "move": 1, "purge": 36})
-	fates := append(crashes(), lies()...)
+	fates := append(crashes(), falseAnswers()...)
 	seen := map[point]int{}
 	for _, r := range expected.runs(fates) {
 		for _, of := range r.points {
@@ -57,14 +57,14 @@ func TestTheFirstRunsAreSpread(t *testing.T) {
 		}
 	}
 	kinds := map[fate]bool{}
-	for _, r := range story(map[string]int{"begin": 80, "grow": 40}).runs(append(crashes(), lies()...))[:60] {
+	for _, r := range story(map[string]int{"begin": 80, "grow": 40}).runs(append(crashes(), falseAnswers()...))[:60] {
 		for _, of := range r.points {
 			for _, p := range of {
 				kinds[p.fate] = true
 			}
 		}
 	}
-	if len(kinds) != len(crashes())+len(lies()) {
+	if len(kinds) != len(crashes())+len(falseAnswers()) {
 		t.Errorf("the first sixty runs have only %v", slices.Collect(maps.Keys(kinds)))
 	}
 }

@@ -81,12 +81,12 @@ func (l *lab) write(ctx context.Context, out io.Writer, chosen settings, expecte
 	}
 	fmt.Fprintf(out, "# Results of `make crash`\n\nMade by `scripts/crash` in %s; do not edit. `doc.go` tells the story, what is checked, and\nhow to try one point alone.\n\n%s\n",
 		results.spent(l.started), described.Table())
-	fmt.Fprint(out, "| step | what happens | requests | killed | converged | lied to | converged |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(out, "| step | what happens | requests | killed | converged | answered falsely | converged |\n|---|---|---|---|---|---|---|\n")
 	for _, at := range steps() {
 		die := func(p point) bool { return p.step == at.name && p.fate.deadly() }
-		lie := func(p point) bool { return p.step == at.name && !p.fate.deadly() }
+		answer := func(p point) bool { return p.step == at.name && !p.fate.deadly() }
 		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %d |\n", at.name, at.says, len(expected.requests[at.name]),
-			results.tried(die), results.converged(die), results.tried(lie), results.converged(lie))
+			results.tried(die), results.converged(die), results.tried(answer), results.converged(answer))
 	}
 	fmt.Fprint(out, "\n| what befalls a request | points | tried | converged |\n|---|---|---|---|\n")
 	for _, f := range chosen.fates {

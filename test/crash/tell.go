@@ -261,10 +261,10 @@ func (s *site) survive(ctx context.Context, at step, want state, points []point,
 		}
 		return s.startDaemon()
 	}
-	faults, lying, limit := map[string]fault{}, false, patience
+	faults, falsified, limit := map[string]fault{}, false, patience
 	for _, p := range points {
 		faults[p.request] = p.fault(s)
-		lying = lying || !p.fate.deadly()
+		falsified = falsified || !p.fate.deadly()
 		if p.fate == stall {
 			limit += stallTime
 		}
@@ -274,10 +274,10 @@ func (s *site) survive(ctx context.Context, at step, want state, points []point,
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not in sync after %s", limit))
 	defer cancel()
-	if err := s.restful(waiting, away, lying); err != nil {
+	if err := s.restful(waiting, away, falsified); err != nil {
 		return nil, err
 	}
-	seen, err := s.truthful(ctx, want, lying)
+	seen, err := s.truthful(ctx, want, falsified)
 	if err != nil {
 		return nil, err
 	}
@@ -286,9 +286,9 @@ func (s *site) survive(ctx context.Context, at step, want state, points []point,
 }
 
 // truthful waits until the cluster is what the uninterrupted run came to, as the daemon
-// says that it is. One that was lied to may say as well what else is wrong, and is then
+// says that it is. One that was answered falsely may say as well what else is wrong, and is then
 // made to look again.
-func (s *site) truthful(ctx context.Context, want state, lying bool) (snapshot, error) {
+func (s *site) truthful(ctx context.Context, want state, falsified bool) (snapshot, error) {
 	poked := time.Now()
 	for deadline := time.Now().Add(truthTime); ; {
 		seen, err := s.look(ctx)
@@ -309,7 +309,7 @@ func (s *site) truthful(ctx context.Context, want state, lying bool) (snapshot, 
 		if err := s.daemon.follow(); err != nil {
 			return nil, err
 		}
-		if lying && s.daemon.trouble != "" && time.Since(poked) > truthTime/4 {
+		if falsified && s.daemon.trouble != "" && time.Since(poked) > truthTime/4 {
 			poked = time.Now()
 			if err := s.poke(); err != nil {
 				return nil, err

@@ -17,7 +17,7 @@ import (
 	testlab "github.com/kubesync/kubesync/test/lab"
 )
 
-// The answer is a lie.
+// The answer is false.
 const (
 	retry429  fate = "429-retry" // with Retry-After
 	stall     fate = "stall"     // right, but half a minute late
@@ -29,8 +29,8 @@ const (
 // stallTime is how late an answer is that stalls.
 const stallTime = 30 * time.Second
 
-// lies are the ways to be answered wrongly: HTTP statuses, and the above.
-func lies() []fate {
+// falseAnswers are the ways to be answered wrongly: HTTP statuses, and the above.
+func falseAnswers() []fate {
 	return []fate{"401", "403", "404", "409", "410", "422", "429", retry429, "500", "503", stall, reset, truncated, other}
 }
 
@@ -60,7 +60,7 @@ func aboutOne(path string) bool {
 	return false
 }
 
-// status is the HTTP status of a lie that is one, else 0.
+// status is the HTTP status of a false answer that is one, else 0.
 func (f fate) status() int {
 	code, err := strconv.Atoi(strings.TrimSuffix(string(f), "-retry"))
 	if err != nil {
@@ -69,8 +69,8 @@ func (f fate) status() int {
 	return code
 }
 
-// lie is what a point's request is answered.
-func (t *tap) lie(p point) fault {
+// falsify returns what a point's request is answered.
+func (t *tap) falsify(p point) fault {
 	switch {
 	case p.fate.status() != 0:
 		return refuse(p)
