@@ -53,8 +53,8 @@ func (f *files) within(ctx context.Context) *files {
 }
 
 // Fetch gets, in one request, what is not held of the content of files and symlinks
-// and of the lists of directories. Names of nothing are skipped: those who read
-// them hear of it.
+// and of the lists of directories. Names of nothing are skipped: reading
+// them is an error.
 func (f *files) Fetch(ctx context.Context, names ...string) error {
 	lazily, ok := f.from.(lazy)
 	if !ok {
@@ -342,7 +342,7 @@ func (f *files) info(name string, e entry) fs.FileInfo {
 }
 
 // fsMode translates git's modes. A submodule is a directory with ModeIrregular,
-// by which those can tell it who walk over it.
+// by which a walk can recognize it.
 func fsMode(m filemode.FileMode) fs.FileMode {
 	switch m {
 	case filemode.Dir:

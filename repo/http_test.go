@@ -545,7 +545,7 @@ func TestProxyTunnel(t *testing.T) {
 	}
 }
 
-// TestRedirectRemembered tells a move for ever, which is asked about once, from one
+// TestRedirectRemembered has a move for ever, which is asked about once, and one
 // for the time being.
 func TestRedirectRemembered(t *testing.T) {
 	t.Parallel()

@@ -179,6 +179,6 @@ func TestMissingKey(t *testing.T) {
 	}
 	var path *fs.PathError
 	if !errors.As(err, &path) {
-		t.Error("no one can tell which file it was")
+		t.Error("no one can see which file it was")
 	}
 }

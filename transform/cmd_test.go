@@ -488,7 +488,7 @@ func TestCommandCancelled(t *testing.T) {
 	marker := uniqueSleep(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("shutting down")
-	// The log is what tells that it runs.
+	// The log shows that it runs.
 	log := zerolog.New(writerFunc(func(line []byte) (int, error) {
 		if bytes.Contains(line, []byte("running")) {
 			cancel(stop)

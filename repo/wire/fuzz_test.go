@@ -85,20 +85,20 @@ func FuzzGreeting(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		said, err := readGreeting(bufio.NewReader(bytes.NewReader(data)))
+		greeted, err := readGreeting(bufio.NewReader(bytes.NewReader(data)))
 		switch {
 		case err != nil:
-		case said.can == nil && said.adv == nil:
+		case greeted.can == nil && greeted.adv == nil:
 			t.Error("neither an error nor a greeting")
-		case said.can == nil:
-			if listed, err := advertised(said.adv); err == nil {
+		case greeted.can == nil:
+			if listed, err := advertised(greeted.adv); err == nil {
 				listed.Tips()
 			}
 		default:
-			_, lists := said.can["ls-refs"]
-			_, fetches := said.can["fetch"]
+			_, lists := greeted.can["ls-refs"]
+			_, fetches := greeted.can["fetch"]
 			if !lists || !fetches {
-				t.Errorf("taken without what is needed: %v", said.can)
+				t.Errorf("taken without what is needed: %v", greeted.can)
 			}
 		}
 	})

@@ -30,8 +30,8 @@ func readGreeting(in *bufio.Reader) (greeting, error) {
 	// version 0 says no more than that, and waits.
 	start, _ := in.Peek(len(flushLine))
 	if len(start) == len(flushLine) && !isHex(start) {
-		said, _ := in.Peek(min(in.Buffered(), len(versionLine)))
-		return greeting{}, garbled(string(said))
+		line, _ := in.Peek(min(in.Buffered(), len(versionLine)))
+		return greeting{}, garbled(string(line))
 	}
 	if string(start) != flushLine {
 		start, _ = in.Peek(len(versionLine))

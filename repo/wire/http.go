@@ -91,15 +91,15 @@ func (w *httpTransport) greet(ctx context.Context) (greeting, error) {
 	if w.place.can != nil {
 		return greeting{can: w.place.can}, nil // was just asked
 	}
-	said, err := w.ask(ctx)
+	greeted, err := w.ask(ctx)
 	if err != nil {
 		return greeting{}, err
 	}
-	w.place.can = said.can
+	w.place.can = greeted.can
 	if found := w.place; found.lasting && found.can != nil {
 		w.learned.found, w.asked = &found, true
 	}
-	return said, nil
+	return greeted, nil
 }
 
 // forget implements transport.
@@ -151,9 +151,9 @@ func (w *httpTransport) readGreeting(response *http.Response, from *url.URL) (_ 
 		return greeting{}, fmt.Errorf("it redirects to %s, which is no git repository's address", from.Redacted())
 	}
 	w.place.base = from.Scheme + "://" + from.Host + base
-	said := boundedBy(w.limits, limits.Refs, "its list of branches and tags is too long", response.Body)
-	out, err := readGreeting(bufio.NewReader(said))
-	return out, said.or(err)
+	answer := boundedBy(w.limits, limits.Refs, "its list of branches and tags is too long", response.Body)
+	out, err := readGreeting(bufio.NewReader(answer))
+	return out, answer.or(err)
 }
 
 // request implements transport.

@@ -270,10 +270,10 @@ func readSideband(in *bufio.Reader) (*pack.Chunks, error) {
 		return data, nil
 	}
 	// go-git has no type for what a server says on its error channel.
-	if text, said := strings.CutPrefix(err.Error(), "unexpected error: "); said {
-		err = &saidError{strings.TrimSpace(text)}
+	if text, remote := strings.CutPrefix(err.Error(), "unexpected error: "); remote {
+		err = &remoteError{strings.TrimSpace(text)}
 	}
-	var known *saidError
+	var known *remoteError
 	if errors.As(err, &known) {
 		return nil, err
 	}

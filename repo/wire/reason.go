@@ -28,11 +28,11 @@ var ErrMoved = errors.New("the branch or tag changed while it was being fetched"
 // errNotGit is a server that answers, but not as git servers do.
 var errNotGit = errors.New("that is no git repository served over http")
 
-// saidError is an error in the server's own words.
-type saidError struct{ text string }
+// remoteError is an error in the server's own words.
+type remoteError struct{ text string }
 
 // Error implements error.
-func (e *saidError) Error() string { return "the server says: " + e.text }
+func (e *remoteError) Error() string { return "the server says: " + e.text }
 
 // serverError finds out what a server means by an error; nil stays nil.
 func serverError(err error) error {
@@ -41,7 +41,7 @@ func serverError(err error) error {
 	case errors.As(err, &line) && strings.Contains(line.Text, "not our ref"):
 		return ErrMoved
 	case errors.As(err, &line):
-		return &saidError{line.Text}
+		return &remoteError{line.Text}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pktline.ErrInvalidPktLen):
 		return fmt.Errorf("%w (%w)", pack.ErrCutOff, err)
 	default:
@@ -185,7 +185,7 @@ func (s *Server) networkReason(err error) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Sprintf("unknown host %s%s; is the name right, and does the machine's name server know it?", dns.Name, via)
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the name server does not tell the address of %s%s: %s", dns.Name, via, dns.Err)
+		return fmt.Sprintf("the name server does not return the address of %s%s: %s", dns.Name, via, dns.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing answers at %s%s: connection refused; is the server up, and the port right?", address, via)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.ETIMEDOUT):

@@ -217,26 +217,26 @@ func (s *Server) CloseIdle() {
 
 // greet greets the server, and speaks to it in the version of its choice from then on.
 func (s *Server) greet(ctx context.Context) error {
-	said, err := s.transport.greet(ctx)
+	greeted, err := s.transport.greet(ctx)
 	if err != nil {
 		return err
 	}
-	with := speaking{s.transport, strings.Join(strings.Fields(s.options.UserAgent), "/"), s.options.Limits}
-	if said.can == nil {
-		listed, err := advertised(said.adv)
-		s.protocol = &v0{speaking: with, adv: said.adv, listed: listed}
+	with := exchange{s.transport, strings.Join(strings.Fields(s.options.UserAgent), "/"), s.options.Limits}
+	if greeted.can == nil {
+		listed, err := advertised(greeted.adv)
+		s.protocol = &v0{exchange: with, adv: greeted.adv, listed: listed}
 		return err
 	}
-	if format, named := said.can["object-format"]; named && format != sha1Format {
+	if format, named := greeted.can["object-format"]; named && format != sha1Format {
 		return fmt.Errorf("its objects are named by %s; only %s is known here", format, sha1Format)
 	}
-	s.protocol = &v2{speaking: with, can: said.can, learned: &s.learned}
+	s.protocol = &v2{exchange: with, can: greeted.can, learned: &s.learned}
 	return nil
 }
 
-// speaking is what both versions of the protocol need. In agent, a space would end the
+// exchange is what both versions of the protocol need. In agent, a space would end the
 // name.
-type speaking struct {
+type exchange struct {
 	transport
 	agent  string
 	limits limits.Limits
@@ -272,8 +272,8 @@ func unexpected(err error) bool {
 	if errors.As(err, &status) {
 		return !status.busy()
 	}
-	var said *saidError
-	return errors.As(err, &said) || errors.Is(err, errNotGit) || errors.Is(err, pack.ErrCutOff)
+	var remote *remoteError
+	return errors.As(err, &remote) || errors.Is(err, errNotGit) || errors.Is(err, pack.ErrCutOff)
 }
 
 // only returns the commit that tip leads to out of a whole repository.

@@ -24,8 +24,8 @@ import (
 const (
 	// defaultSSHUser is who git servers let everyone log in as.
 	defaultSSHUser = "git"
-	// maxSaid bounds what is kept of a server's error output, in bytes.
-	maxSaid = 4 << 10
+	// maxErrorOutput bounds what is kept of a server's error output, in bytes.
+	maxErrorOutput = 4 << 10
 )
 
 // sshTransport speaks to a server over ssh. go-git's own ssh transport knows neither
@@ -45,8 +45,8 @@ type sshTransport struct {
 // conversation is a process of its own on the server, in version 2 one process
 // answers many requests.
 func (w *sshTransport) greet(ctx context.Context) (greeting, error) {
-	if w.run != nil && w.run.said.can != nil && w.watch(ctx) {
-		return w.run.said, nil
+	if w.run != nil && w.run.greeting.can != nil && w.watch(ctx) {
+		return w.run.greeting, nil
 	}
 	if w.client == nil || !w.watch(ctx) {
 		w.close()
@@ -63,7 +63,7 @@ func (w *sshTransport) greet(ctx context.Context) (greeting, error) {
 		return greeting{}, err
 	}
 	w.run = run
-	return run.said, nil
+	return run.greeting, nil
 }
 
 // forget implements transport: a process is always greeted.
@@ -77,7 +77,7 @@ func (w *sshTransport) request(ctx context.Context, body []byte) (io.ReadCloser,
 		}
 	}
 	run := w.run
-	if run.said.can == nil {
+	if run.greeting.can == nil {
 		w.run = nil // it answers once
 	}
 	_, err := run.stdin.Write(body)
@@ -86,7 +86,7 @@ func (w *sshTransport) request(ctx context.Context, body []byte) (io.ReadCloser,
 		w.close()
 		return nil, err
 	}
-	if run.said.can != nil {
+	if run.greeting.can != nil {
 		return io.NopCloser(run.out), nil
 	}
 	return run, nil
@@ -207,11 +207,11 @@ func readKey(file string) (ssh.Signer, error) {
 
 // sshRun is one git-upload-pack on the server. Reading it is reading its output.
 type sshRun struct {
-	session *ssh.Session
-	stdin   io.WriteCloser
-	out     *bufio.Reader
-	errors  *said
-	said    greeting
+	session  *ssh.Session
+	stdin    io.WriteCloser
+	out      *bufio.Reader
+	errors   *errorOutput
+	greeting greeting
 }
 
 // start runs upload-pack and reads what it begins with. Version 2 is asked for by
@@ -221,7 +221,7 @@ func (w *sshTransport) start() (_ *sshRun, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &sshRun{session: session, errors: new(said)}
+	run := &sshRun{session: session, errors: new(errorOutput)}
 	defer func() {
 		if err != nil {
 			run.close()
@@ -245,12 +245,12 @@ func (w *sshTransport) start() (_ *sshRun, err error) {
 	if err := session.Start(uploadPack + " " + shellQuote(w.path())); err != nil {
 		return nil, err
 	}
-	run.said, err = readGreeting(run.out)
+	run.greeting, err = readGreeting(run.out)
 	if errors.Is(err, packp.ErrEmptyInput) {
 		// It refused and said why on its error output, which is all there once
 		// the process is gone.
 		_ = session.Wait()
-		err = &saidError{run.errors.String()}
+		err = &remoteError{run.errors.String()}
 	}
 	if err = answer.or(err); err != nil {
 		return nil, err
@@ -294,23 +294,23 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// said keeps the beginning of what a server writes to its error output. It is
+// errorOutput keeps the beginning of what a server writes to its error output. It is
 // written by the ssh client's goroutine.
-type said struct {
+type errorOutput struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements io.Writer. It never fails.
-func (s *said) Write(p []byte) (int, error) {
+func (s *errorOutput) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text.Write(p[:min(len(p), maxSaid-s.text.Len())])
+	s.text.Write(p[:min(len(p), maxErrorOutput-s.text.Len())])
 	return len(p), nil
 }
 
 // String returns it as one line.
-func (s *said) String() string {
+func (s *errorOutput) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(s.text.String(), "")), " ")

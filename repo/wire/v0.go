@@ -23,7 +23,7 @@ import (
 // v0 is a server that speaks git's pack protocol in version 0
 // (gitprotocol-pack(5)), as every server does: it begins with all its refs.
 type v0 struct {
-	speaking
+	exchange
 
 	listed refs.List
 	adv    *packp.AdvRefs

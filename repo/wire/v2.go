@@ -23,7 +23,7 @@ var filters = []string{"tree:1", "tree:0", "blob:none", ""}
 
 // v2 is a server that speaks protocol version 2 (gitprotocol-v2(5)).
 type v2 struct {
-	speaking
+	exchange
 	can     capabilities
 	learned *learned
 
@@ -161,8 +161,8 @@ func (s *v2) treeless() string {
 
 // refuses reports whether an error may be that of a server which does not like the filter.
 func (s *v2) refuses(err error) bool {
-	var said *saidError
-	return errors.As(err, &said) && strings.Contains(said.text, "filter") && s.filter() != ""
+	var remote *remoteError
+	return errors.As(err, &remote) && strings.Contains(remote.text, "filter") && s.filter() != ""
 }
 
 // withLess tries with the next filter in line. That the server takes none better is

@@ -104,7 +104,7 @@ func attacks() map[string]func() error {
 		// The other processes.
 		"signal the daemon":         func() error { return unix.Kill(daemonPID(), 0) },
 		"signal the daemon's group": signalGroup,
-		"signal everybody":          signalEverybody,
+		"signal everybody":          signalAll,
 		"signal the supervisor":     func() error { return unix.Kill(os.Getppid(), 0) },
 		"signal by a pidfd":         signalByPidfd,
 		"signal by an open file":    signalByFile,
@@ -262,9 +262,9 @@ func signalGroup() error {
 	return unix.Kill(-group, 0)
 }
 
-// signalEverybody kills all that it can. That it is there to tell of it is no proof; the
+// signalAll kills all that it can. That it still runs is no proof; the
 // sync's success is.
-func signalEverybody() error { return unix.Kill(-1, unix.SIGKILL) }
+func signalAll() error { return unix.Kill(-1, unix.SIGKILL) }
 
 func signalByPidfd() error {
 	process, err := unix.PidfdOpen(daemonPID(), 0)

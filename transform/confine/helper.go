@@ -118,7 +118,7 @@ func startHelper[T any](ctx context.Context, helper string, stdout, stderr io.Wr
 	_ = helperIn.Close()
 	_ = helperOut.Close()
 	result, talkErr := talk(in, to)
-	_ = in.Close() // who still has something to say does not wait until it is heard
+	_ = in.Close() // what still writes to it does not wait until that is read
 	err = cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the helper is done; another writer still holds its output

@@ -164,7 +164,7 @@ func runAttempt(t *testing.T, name string, attempt attempt, mode transform.Sandb
 	cmd, out := startDaemon(t, daemonJob{Command: attacker(t, dir), WorkDir: dir, Sandbox: mode, Limits: attempt.limits, Attack: name})
 	giveTerminal(t, cmd)
 	cmd.ExtraFiles = []*os.File{os.Stderr} // that the daemon knows nothing of
-	_ = cmd.Run()                          // what it prints tells
+	_ = cmd.Run()                          // what it prints is what counts
 	text := out.String()
 	if strings.Contains(text, "hunter2") || strings.Contains(text, precious) {
 		t.Errorf("a secret is shown: %s", text)

@@ -116,7 +116,7 @@ func startLauncher(todo job, kill *killer) (int, ending) {
 	_ = endWrite.Close()
 	if err := gob.NewEncoder(jobWrite).Encode(todo); err != nil {
 		kill.all()
-		return fail(fmt.Errorf("tell the helper what to start: %w", err))
+		return fail(fmt.Errorf("send the helper what to start: %w", err))
 	}
 	// The other end is closed by becoming the program, without a word.
 	var end ending
@@ -124,7 +124,7 @@ func startLauncher(todo job, kill *killer) (int, ending) {
 	case errors.Is(err, io.EOF):
 		return pid, ending{}
 	case err != nil:
-		end.Failure = fmt.Sprintf("hear from the helper: %v", err)
+		end.Failure = fmt.Sprintf("read from the helper: %v", err)
 	}
 	kill.all()
 	return 0, end
