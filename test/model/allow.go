@@ -321,9 +321,9 @@ func (w *world) allowsHand(s step) bool {
 		return (declared || calm) && w.allowsDelete(s.id, r, o)
 	case opUnlabel:
 		return calm && !o.alien && !o.suspended && (!declared || !e.invalid && o.spoilt < maxSpoilt) && !s.id.foundation()
-	case opRelabel:
+	case opRelabel: // what a suspended repo has, by the label, is left to it until it is resumed
 		to := w.repo(s.to)
-		return calm && declared && !e.invalid && !o.alien && !o.suspended && o.spoilt < maxSpoilt && to != nil && to != r && !w.burst.touched[to.name]
+		return calm && declared && !e.invalid && !o.alien && !o.suspended && o.spoilt < maxSpoilt && to != nil && to != r && !to.suspended && !w.burst.touched[to.name]
 	case opAlienate: // a correction on its way would take it back
 		return calm && declared && !o.alien && !o.suspended && !o.dirty && !s.id.foundation()
 	case opReclaim:
