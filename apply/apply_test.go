@@ -56,12 +56,12 @@ func TestApply(t *testing.T) {
 	t.Run("pending until the CRD comes", func(t *testing.T) { testPending(t, w) })
 	t.Run("pending until the Namespace comes", func(t *testing.T) { testHomeless(t, w) })
 	t.Run("adopts what client-side apply left", func(t *testing.T) { testAdoption(t, w) })
-	t.Run("adopts from another applier when told to", func(t *testing.T) { testAdoptApplier(t, w) })
+	t.Run("adopts from another applier when git says so", func(t *testing.T) { testAdoptApplier(t, w) })
 	t.Run("an immutable field", func(t *testing.T) { testImmutable(t, w) })
 	t.Run("a manifest error is not sent again", func(t *testing.T) { testManifestError(t, w) })
 	t.Run("mistakes of typing are put into words", func(t *testing.T) { testTyping(t, w) })
-	t.Run("what client-side apply took", func(t *testing.T) { testClientSideHabits(t, w) })
-	t.Run("what changed in git is told", func(t *testing.T) { testManifestDiffs(t, w) })
+	t.Run("what client-side apply took", func(t *testing.T) { testClientSideApply(t, w) })
+	t.Run("what changed in git is reported", func(t *testing.T) { testManifestDiffs(t, w) })
 	t.Run("parents tell what was synced last", func(t *testing.T) { testRecords(t, w) })
 	t.Run("two repos declare one object", func(t *testing.T) { testTwoRepos(t, w) })
 	t.Run("a repo that left the configuration", func(t *testing.T) { testUnlisted(t, w) })
@@ -225,24 +225,24 @@ func testManifestDiffs(t *testing.T, w world) {
 		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: %s}\nstringData: {key: %s}\n", ns, value)
 	}
 	diffs := func(result apply.Result) map[string]string {
-		told := map[string]string{}
+		reported := map[string]string{}
 		for _, o := range result.Outcomes {
-			told[o.ID.Kind] = o.Diff
+			reported[o.ID.Kind] = o.Diff
 		}
-		return told
+		return reported
 	}
-	if told := diffs(r.sync(configMap(ns, "a", "x=1"), secret("canary-one"))); told["ConfigMap"] != "" || told["Secret"] != "" {
-		t.Errorf("what is new has nothing that it differs from, but there is %q", told)
+	if reported := diffs(r.sync(configMap(ns, "a", "x=1"), secret("canary-one"))); reported["ConfigMap"] != "" || reported["Secret"] != "" {
+		t.Errorf("what is new has nothing that it differs from, but there is %q", reported)
 	}
-	told := diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two")))
-	if text := told["ConfigMap"]; !strings.Contains(text, "\n-  x: \"1\"\n+  x: \"2\"\n") || !strings.Contains(text, "before/ConfigMap/diffs/a") {
+	reported := diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two")))
+	if text := reported["ConfigMap"]; !strings.Contains(text, "\n-  x: \"1\"\n+  x: \"2\"\n") || !strings.Contains(text, "before/ConfigMap/diffs/a") {
 		t.Errorf("the ConfigMap's diff is\n%s", text)
 	}
-	if text := told["Secret"]; !strings.Contains(text, "*** (after)") || strings.Contains(text, "canary") || strings.Contains(text, "Y2FuYXJ5") {
+	if text := reported["Secret"]; !strings.Contains(text, "*** (after)") || strings.Contains(text, "canary") || strings.Contains(text, "Y2FuYXJ5") {
 		t.Errorf("the Secret's diff is\n%s", text)
 	}
-	if told = diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two"))); told["ConfigMap"] != "" {
-		t.Errorf("nothing changed, but there is\n%s", told["ConfigMap"])
+	if reported = diffs(r.sync(configMap(ns, "a", "x=2"), secret("canary-two"))); reported["ConfigMap"] != "" {
+		t.Errorf("nothing changed, but there is\n%s", reported["ConfigMap"])
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // bound is a cluster with the namespaces old and new, in both of which application repos
-// have rights, and of which no watch has told yet.
+// have rights, and that no watch has reported yet.
 type bound struct {
 	*Cluster
 	seen *watched
@@ -66,7 +66,7 @@ func (b *bound) answer(request *http.Request) (status int, body string) {
 	return http.StatusOK, `{"kind":"Status","apiVersion":"v1","status":"Success"}`
 }
 
-// current has the watches say that they have told everything.
+// current has the watches say that they have reported everything.
 func (b *bound) current() {
 	b.seen.namespaces.Current("1")
 	b.seen.bindings.Current("1")

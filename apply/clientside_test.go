@@ -12,7 +12,7 @@ import (
 	"github.com/kubesync/kubesync/apply"
 )
 
-// What the API server says in Go's words is told in those of who writes YAML.
+// What the API server says in Go's words is reported in those of an author of YAML.
 func testTyping(t *testing.T, w world) {
 	ns := w.namespace(t, "typing")
 	r := w.newRepo(t, "typing")
@@ -63,11 +63,11 @@ func testTyping(t *testing.T, w world) {
 // Server-side apply refuses what client-side apply took: ports that stand twice, and
 // null where a custom resource's schema wants something. Null that the schema allows
 // is what git says.
-func testClientSideHabits(t *testing.T, w world) {
-	ns := w.namespace(t, "habits")
-	r := w.newRepo(t, "habits")
+func testClientSideApply(t *testing.T, w world) {
+	ns := w.namespace(t, "clientside")
+	r := w.newRepo(t, "clientside")
 	repeated := strings.Replace(deployment(ns, "web:1", "web"), "image: ", "ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP, name: http}], image: ", 1)
-	r.want(r.sync(repeated), "created Deployment/habits/web")
+	r.want(r.sync(repeated), "created Deployment/clientside/web")
 	live, err := w.typed.AppsV1().Deployments(ns).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,13 +80,13 @@ func testClientSideHabits(t *testing.T, w world) {
 		"properties: {size: {type: integer}, o: {type: object}, m: {type: object, additionalProperties: {type: string}}, "+
 			"l: {type: array, items: {type: object, properties: {a: {type: string}}}}, allowed: {type: string, nullable: true}, "+
 			"values: {type: object, x-kubernetes-preserve-unknown-fields: true}}", 1)
-	r.want(r.sync(kind, repeated), "created CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/habits/web")
-	null := "{apiVersion: nulls.test/v1, kind: Nullable, metadata: {name: one, namespace: habits}, spec: " +
+	r.want(r.sync(kind, repeated), "created CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/clientside/web")
+	null := "{apiVersion: nulls.test/v1, kind: Nullable, metadata: {name: one, namespace: clientside}, spec: " +
 		"{size: 1, o: null, m: {a.b: null}, l: [{a: null}], allowed: null, values: {default: null}}}"
 	result := r.sync(kind, repeated, null)
-	r.want(result, "unchanged CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/habits/web", "created Nullable/habits/one")
+	r.want(result, "unchanged CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/clientside/web", "created Nullable/clientside/one")
 	want := "left out, since they are null and may not be: spec.l[0].a, spec.m.a.b, spec.o"
-	if got := outcome(t, result, "Nullable/habits/one").Warnings; len(got) != 1 || got[0] != want {
+	if got := outcome(t, result, "Nullable/clientside/one").Warnings; len(got) != 1 || got[0] != want {
 		t.Errorf("warnings %q, want %q", got, want)
 	}
 	one, err := dynamic.NewForConfigOrDie(w.config).Resource(schema.GroupVersionResource{Group: "nulls.test", Version: "v1", Resource: "nullables"}).
@@ -98,9 +98,9 @@ func testClientSideHabits(t *testing.T, w world) {
 		t.Errorf("spec %s", got)
 	}
 	// The rest is judged as it stands, and nothing is sent again that is as it was sent.
-	r.want(r.sync(kind, repeated, null), "unchanged CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/habits/web", "unchanged Nullable/habits/one")
+	r.want(r.sync(kind, repeated, null), "unchanged CustomResourceDefinition/nullables.nulls.test", "unchanged Deployment/clientside/web", "unchanged Nullable/clientside/one")
 	result = r.sync(kind, repeated, strings.Replace(null, "l: [{a: null}]", "l: [null]", 1))
-	if failed := outcome(t, result, "Nullable/habits/one"); failed.Action != apply.Failed || !strings.Contains(failed.Err.Error(), `spec.l[0]: Invalid value: "null"`) {
+	if failed := outcome(t, result, "Nullable/clientside/one"); failed.Action != apply.Failed || !strings.Contains(failed.Err.Error(), `spec.l[0]: Invalid value: "null"`) {
 		t.Errorf("an item that is null: %s %v", failed.Action, failed.Err)
 	}
 }
