@@ -267,9 +267,9 @@ func TestCertificateAuthorities(t *testing.T) {
 		"another file":        {one, two.CAFile(), "", "GIT_SSL_CAINFO"},
 		"another directory":   {two, "", dir, "GIT_SSL_CAINFO"},
 		"missing file":        {one, filepath.Join(dir, "missing"), "", "GIT_SSL_CAINFO: open"},
-		"file of nothing":     {one, empty, "", "GIT_SSL_CAINFO: there is no PEM certificate"},
+		"file of nothing":     {one, empty, "", "GIT_SSL_CAINFO: " + empty + " holds no certificate in PEM form"},
 		"missing directory":   {one, "", filepath.Join(dir, "missing"), "GIT_SSL_CAPATH: open"},
-		"directory of none":   {one, "", filepath.Join(dir, "subdirectory"), "GIT_SSL_CAPATH: there is no PEM certificate"},
+		"directory of none":   {one, "", filepath.Join(dir, "subdirectory"), "GIT_SSL_CAPATH: " + filepath.Join(dir, "subdirectory") + " holds no certificate in PEM form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

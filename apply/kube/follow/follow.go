@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubesync/kubesync/internal/backoff"
 )
 
 const (
@@ -79,9 +81,7 @@ func Follow(ctx context.Context, resource Resource, matching metav1.ListOptions,
 			wait = firstWait
 		}
 		handler.Lost(err)
-		if !pause(ctx, wait) {
-			return
-		}
+		backoff.Sleep(ctx, wait/2+rand.N(wait), nil)
 		wait = min(2*wait, lastWait)
 	}
 }
@@ -292,14 +292,4 @@ func (f *follower) check(event watch.EventType, object metav1.Object) error {
 		return checkVersion(object.GetResourceVersion())
 	}
 	return check(object, f.matching)
-}
-
-// pause waits about d, or returns false when ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d/2 + rand.N(d)):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -24,7 +24,7 @@ func (o Options) Fetch(ctx context.Context, target *url.URL, read func(io.Reader
 			return content, nil
 		}
 		delay, again := o.retries.wait(try, time.Since(start), err)
-		if ctx.Err() == nil && again && pause(ctx, delay) {
+		if ctx.Err() == nil && again && backoff.Sleep(ctx, delay, nil) {
 			continue
 		}
 		if try > 1 {

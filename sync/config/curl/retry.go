@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/kubesync/kubesync/internal/backoff"
 )
 
 const (
@@ -36,10 +38,7 @@ func (r retries) wait(retry int, passed time.Duration, failure error) (time.Dura
 	}
 	delay := r.delay
 	if delay == 0 {
-		delay = longestRetryDelay
-		if doublings := retry - 1; doublings < 10 {
-			delay = min(delay, firstRetryDelay<<doublings)
-		}
+		delay = backoff.Wait(retry, firstRetryDelay, longestRetryDelay)
 	}
 	var answered *statusFailure
 	if errors.As(failure, &answered) && answered.retryAfter > 0 {
@@ -85,16 +84,4 @@ func (s *statusFailure) passing() bool {
 		return true
 	}
 	return false
-}
-
-// pause waits, false if ctx ends before.
-func pause(ctx context.Context, duration time.Duration) bool {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

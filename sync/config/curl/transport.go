@@ -2,13 +2,13 @@ package curl
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/kubesync/kubesync/internal/authorities"
 )
 
 // client returns an HTTP client that does what the options say for requests to one
@@ -53,7 +53,9 @@ func (o Options) transports() (own, others *http.Transport, err error) {
 		TLSHandshakeTimeout: o.connectTimeout,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: o.insecure, MinVersion: o.leastTLS, MaxVersion: o.latestTLS},
 	}
-	if others.TLSClientConfig.RootCAs, err = o.roots(); err != nil {
+	others.TLSClientConfig.RootCAs, err = authorities.Read(
+		authorities.Source{Setting: "--cacert", Path: o.caFile}, authorities.Source{Setting: "--capath", Path: o.caDir})
+	if err != nil {
 		return nil, nil, err
 	}
 	own = others.Clone()
@@ -65,44 +67,6 @@ func (o Options) transports() (own, others *http.Transport, err error) {
 		own.TLSClientConfig.Certificates = []tls.Certificate{certificate}
 	}
 	return own, others, nil
-}
-
-// roots returns the certificates that servers are checked with, nil for the system's. A
-// directory may hold other files besides.
-func (o Options) roots() (*x509.CertPool, error) {
-	if o.caFile == "" && o.caDir == "" {
-		return nil, nil
-	}
-	pool := x509.NewCertPool()
-	if o.caFile != "" {
-		content, err := os.ReadFile(o.caFile)
-		if err != nil {
-			return nil, fmt.Errorf("--cacert: %w", err)
-		}
-		if !pool.AppendCertsFromPEM(content) {
-			return nil, fmt.Errorf("--cacert: %s holds no certificate in PEM form", o.caFile)
-		}
-	}
-	if o.caDir == "" {
-		return pool, nil
-	}
-	entries, err := os.ReadDir(o.caDir)
-	if err != nil {
-		return nil, fmt.Errorf("--capath: %w", err)
-	}
-	found := false
-	for _, entry := range entries {
-		name := filepath.Join(o.caDir, entry.Name())
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		content, err := os.ReadFile(name)
-		found = err == nil && pool.AppendCertsFromPEM(content) || found
-	}
-	if !found {
-		return nil, fmt.Errorf("--capath: %s holds no certificate in PEM form", o.caDir)
-	}
-	return pool, nil
 }
 
 // certificate returns the client certificate. Without --key, the key is in the same

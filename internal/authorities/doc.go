@@ -1,0 +1,2 @@
+// Package authorities reads the certificate authorities that servers are checked with.
+package authorities
