@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -75,11 +74,11 @@ func (k *killer) descendants() {
 		return
 	}
 	children := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range stats {
-		pid, parent, ok := readStat(name)
-		if ok {
-			children[parent] = append(children[parent], pid)
+	names, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, name := range names {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if parent, known := readFields(name)["PPid"]; known && err == nil { // else it has ended
+			children[int(parent)] = append(children[int(parent)], pid)
 		}
 	}
 	for generation := children[os.Getpid()]; len(generation) > 0; {
@@ -90,28 +89,4 @@ func (k *killer) descendants() {
 		}
 		generation = next
 	}
-}
-
-// readStat reads a process's id and its parent's from its stat file in /proc.
-func readStat(name string) (pid, parent int, ok bool) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return 0, 0, false // it has ended
-	}
-	return parseStat(string(data))
-}
-
-// parseStat parses "12 (name) S 1 …". The name can hold anything, brackets included.
-func parseStat(stat string) (pid, parent int, ok bool) {
-	first, _, _ := strings.Cut(stat, " ")
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
-	if len(fields) < 2 {
-		return 0, 0, false
-	}
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		return 0, 0, false
-	}
-	parent, err = strconv.Atoi(fields[1])
-	return pid, parent, err == nil
 }

@@ -30,3 +30,21 @@ func TestUsageOfWhatIsNoDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestReadFields reads what the kernel says of this process, whatever its name holds.
+func TestReadFields(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "status")
+	if err := os.WriteFile(name, []byte("Name:\ta) b\\n PPid: 7\nState:\tS (sleeping)\nPPid:\t345\nRssAnon:\t    1024 kB\nodd\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if fields := readFields(name); len(fields) != 2 || fields["PPid"] != 345 || fields["RssAnon"] != 1024 {
+		t.Errorf("%v", fields)
+	}
+	if fields := readFields("/proc/self/status"); fields["PPid"] != int64(os.Getppid()) {
+		t.Errorf("the parent of this process is %d, not %d", fields["PPid"], os.Getppid())
+	}
+	if fields := readFields(filepath.Join(t.TempDir(), "ended")); len(fields) != 0 {
+		t.Errorf("%v", fields)
+	}
+}
