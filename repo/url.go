@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kubesync/kubesync/repo/wire"
+	"github.com/kubesync/kubesync/internal/origin"
 )
 
 const acceptedURLs = "accepted are https://, http:// and ssh:// URLs, git@host:path, and file:///path"
@@ -95,7 +95,7 @@ func parseSCP(s string) (URL, error) {
 		// host "user", and would be printed as such.
 		return URL{}, errors.New("it has an @ after the colon; " + acceptedURLs)
 	}
-	u.host = wire.Lower(u.host)
+	u.host = origin.Lower(u.host)
 	if strings.HasPrefix(u.path, ":") { // ext::command and its like
 		return URL{}, errors.New(acceptedURLs)
 	}
@@ -112,7 +112,7 @@ func parseFile(raw *url.URL) (URL, error) {
 func parseRemote(raw *url.URL) (URL, error) {
 	u := URL{
 		scheme: raw.Scheme,
-		host:   wire.Lower(raw.Hostname()),
+		host:   origin.Lower(raw.Hostname()),
 		port:   raw.Port(),
 		path:   raw.Path,
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubesync/kubesync/internal/backoff"
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/internal/origin"
 )
 
 const (
@@ -196,7 +197,7 @@ func (w *httpTransport) send(ctx context.Context, method string, target *url.URL
 		req.Header.Set("Content-Type", "application/x-"+uploadPack+"-request")
 		req.Header.Set("Accept", "application/x-"+uploadPack+"-result")
 	}
-	if w.authenticated() && sameOrigin(w.url, target) {
+	if w.authenticated() && origin.Same(w.url, target) {
 		req.SetBasicAuth(w.credentials.User, w.credentials.Password)
 	}
 	return w.client.Do(req)
@@ -223,34 +224,10 @@ func (w *httpTransport) follow(from, to *url.URL) (*url.URL, error) {
 	case from.Scheme == "https" && to.Scheme == "http":
 		return nil, fmt.Errorf("it redirects from https to %s://%s, where anyone on the way could change what is applied; that is not followed", to.Scheme, to.Host)
 	}
-	if !sameOrigin(w.url, to) {
+	if !origin.Same(w.url, to) {
 		w.place.trusted = false
 	}
 	return to, nil
-}
-
-// sameOrigin reports whether two URLs have one scheme, host and port, so that what is
-// secret towards one may be sent to the other.
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && Lower(a.Hostname()) == Lower(b.Hostname()) && portOf(a) == portOf(b)
-}
-
-func portOf(u *url.URL) string {
-	if port := strings.TrimLeft(u.Port(), "0"); port != "" {
-		return port
-	}
-	return map[string]string{"http": "80", "https": "443", "ssh": "22"}[u.Scheme]
-}
-
-// lower folds ASCII letters only: Unicode's folding takes names for one that DNS
-// keeps apart.
-func Lower(host string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, host)
 }
 
 // check makes an error of an answer that is not git's.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/kubesync/kubesync/internal/limits"
+	"github.com/kubesync/kubesync/internal/origin"
 )
 
 const (
@@ -124,7 +125,7 @@ func (w *sshTransport) watch(ctx context.Context) bool {
 // connect logs in. From then on the connection is cut when the context ends,
 // which makes every read and write on it return.
 func (w *sshTransport) connect(ctx context.Context) error {
-	address := net.JoinHostPort(w.to.URL.Hostname(), portOf(w.to.URL))
+	address := net.JoinHostPort(w.to.URL.Hostname(), origin.Port(w.to.URL))
 	config, err := w.config(address)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -39,35 +38,6 @@ func TestAdvertised(t *testing.T) {
 	plumbing.HashesSort(tips)
 	if !slices.Equal(tips, []plumbing.Hash{id("1"), id("2"), id("3")}) {
 		t.Errorf("got tips %v", tips)
-	}
-}
-
-func TestSameOrigin(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		ours, other string
-		same        bool
-	}{
-		"same":               {"https://example.com/a", "https://example.com/b", true},
-		"case":               {"https://example.com/a", "https://EXAMPLE.com/a", true},
-		"port spelled out":   {"https://example.com/a", "https://example.com:443/a", true},
-		"zeroes in the port": {"http://example.com:80/a", "http://example.com:0080/a", true},
-		"other port":         {"https://example.com/a", "https://example.com:8443/a", false},
-		"other host":         {"https://example.com/a", "https://example.org/a", false},
-		"host below":         {"https://example.com/a", "https://git.example.com/a", false},
-		"Kelvin sign":        {"https://k.example.com/a", "https://\u212a.example.com/a", false},
-		"trailing dot":       {"https://example.com/a", "https://example.com./a", false},
-		"upgrade":            {"http://example.com/a", "https://example.com/a", false},
-		"downgrade":          {"https://example.com/a", "http://example.com/a", false},
-		"same port, http":    {"https://example.com/a", "http://example.com:443/a", false},
-	} {
-		ours, err := url.Parse(test.ours)
-		must(t, err)
-		other, err := url.Parse(test.other)
-		must(t, err)
-		if got := sameOrigin(ours, other); got != test.same {
-			t.Errorf("%s: got %v", name, got)
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubesync/kubesync/internal/authorities"
+	"github.com/kubesync/kubesync/internal/origin"
 )
 
 // client returns an HTTP client that does what the options say for requests to one
@@ -101,7 +102,7 @@ type targetTransport struct {
 func (t *targetTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Del("Referer") // holds the query of the URL before, which may be a token
-	if !sameServer(request.URL, t.target) {
+	if !origin.Same(request.URL, t.target) {
 		return t.others.RoundTrip(request)
 	}
 	if t.user != nil {
@@ -116,21 +117,4 @@ func (t *targetTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		}
 	}
 	return t.own.RoundTrip(request)
-}
-
-// sameServer reports whether two URLs have scheme, host and port in common.
-func sameServer(a, b *url.URL) bool {
-	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-// port returns a URL's port, or that of its scheme.
-func port(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case strings.EqualFold(u.Scheme, "http"):
-		return "80"
-	default:
-		return "443"
-	}
 }
