@@ -113,7 +113,7 @@ func checkout(ctx context.Context, dir string, d dotGit) error {
 	withGit := wanted{mode: filemode.Dir, list: func() (map[string]wanted, error) {
 		list, err := want.list()
 		if err == nil {
-			list[".git"] = git // no tree has one, readTree sees to that
+			list[".git"] = git // no tree has one, pack.ReadTree sees to that
 		}
 		return list, err
 	}}

@@ -142,7 +142,7 @@ func checkFormat(common string) error {
 	return nil
 }
 
-// history implements source.
+// History implements source.
 func (l *local) History(ctx context.Context, tips []refs.Tag, older refs.History) (refs.History, error) {
 	shallow, err := l.shallow()
 	if err != nil {
@@ -198,7 +198,7 @@ func (l *local) shallow() (map[plumbing.Hash]bool, error) {
 	return out, nil
 }
 
-// objects implements source.
+// read implements source.
 func (l *local) read(_ context.Context, of refs.Tag) (pack.Objects, error) {
 	if !l.disk.Has(of.Tip) {
 		return nil, l.listed.NoCommit(cmp.Or(of.Commit, of.Tip).String())
@@ -270,7 +270,7 @@ func inMemory(o plumbing.EncodedObject, hash plumbing.Hash) (plumbing.EncodedObj
 	return out, nil
 }
 
-// bounds implements objects.
+// Limits implements pack.Objects.
 func (d *diskObjects) Limits() limits.Limits { return d.limits }
 
 func (d *diskObjects) Size(hash plumbing.Hash) (int64, error) {

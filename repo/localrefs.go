@@ -275,7 +275,7 @@ func (f *refFiles) follow(name plumbing.ReferenceName) (diskRef, bool, error) {
 	return diskRef{}, false, fmt.Errorf("it is a link to a link, more than %d times", maxRefLinks)
 }
 
-// refs implements source.
+// Refs implements source.
 func (l *local) Refs(ctx context.Context, _ refs.Scope) (refs.List, error) {
 	files := refFiles{dir: l.dir, common: l.common, limits: l.disk.limits}
 	if err := files.read(ctx); err != nil {

@@ -303,13 +303,13 @@ func (r *Repo) reach(ctx context.Context, do func(context.Context, wire.Protocol
 
 // source is where a repository is read from during one poll.
 type source interface {
-	// refs lists the branches, tags and HEAD that are in scope, in one request. It
+	// Refs lists the branches, tags and HEAD that are in scope, in one request. It
 	// may list more.
 	Refs(context.Context, refs.Scope) (refs.List, error)
-	// history returns the past of tips, without the content of commits. Of
+	// History returns the past of tips, without the content of commits. Of
 	// older, a history got before, nothing is asked for again.
 	History(_ context.Context, tips []refs.Tag, older refs.History) (refs.History, error)
-	// objects returns the objects of one commit: itself, its files, and the tag
+	// read returns the objects of one commit: itself, its files, and the tag
 	// objects that were found on the way. It may have more; a store has only the
 	// commit, and fetches its files when they are needed.
 	read(context.Context, refs.Tag) (pack.Objects, error)
@@ -321,7 +321,7 @@ type remote struct {
 	repo *Repo
 }
 
-// objects implements source.
+// read implements source.
 func (s remote) read(ctx context.Context, of refs.Tag) (pack.Objects, error) {
 	p, whole, err := s.Commit(ctx, of)
 	switch {

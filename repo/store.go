@@ -55,7 +55,7 @@ const (
 	used                    // a user fetched what it needs of what is below it
 )
 
-// object implements objects, for what is held.
+// Object implements pack.Objects, for what is held.
 func (s *store) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	from := s.holder(hash)
 	if from == nil {
@@ -64,7 +64,7 @@ func (s *store) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	return from.Object(hash)
 }
 
-// size implements objects, for what is held.
+// Size implements pack.Objects, for what is held.
 func (s *store) Size(hash plumbing.Hash) (int64, error) {
 	from := s.holder(hash)
 	if from == nil {
@@ -73,10 +73,10 @@ func (s *store) Size(hash plumbing.Hash) (int64, error) {
 	return from.Size(hash)
 }
 
-// bounds implements objects.
+// Limits implements pack.Objects.
 func (s *store) Limits() limits.Limits { return s.limits }
 
-// has implements objects: it returns what is held.
+// Has implements pack.Objects: it returns what is held.
 func (s *store) Has(hash plumbing.Hash) bool { return s.holder(hash) != nil }
 
 // holder returns what has an object, nil if no one has. An object of the revision
@@ -447,7 +447,7 @@ type lazy struct {
 	ctx context.Context
 }
 
-// object implements objects.
+// Object implements pack.Objects.
 func (l lazy) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	if err := l.need(l.ctx, []plumbing.Hash{hash}, false); err != nil {
 		return nil, err
@@ -455,7 +455,7 @@ func (l lazy) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	return l.store.Object(hash)
 }
 
-// size implements objects. Git does not say how large an object is without it.
+// Size implements pack.Objects. Git does not say how large an object is without it.
 func (l lazy) Size(hash plumbing.Hash) (int64, error) {
 	if err := l.need(l.ctx, []plumbing.Hash{hash}, false); err != nil {
 		return 0, err

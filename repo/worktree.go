@@ -171,7 +171,7 @@ func (w *worktreeObjects) Object(hash plumbing.Hash) (plumbing.EncodedObject, er
 	return o, nil
 }
 
-// bounds implements objects.
+// Limits implements pack.Objects.
 func (w *worktreeObjects) Limits() limits.Limits { return w.limits }
 
 func (w *worktreeObjects) Size(hash plumbing.Hash) (int64, error) {

@@ -31,7 +31,7 @@ type ServedKind struct {
 type Kinds struct {
 	Served    map[schema.GroupVersionKind]ServedKind
 	Preferred map[schema.GroupKind]schema.GroupVersionKind
-	// unreachable holds the group versions that discovery could not look at (an
+	// Unreachable holds the group versions that discovery could not look at (an
 	// aggregated API server that is down), with the reason.
 	Unreachable map[schema.GroupVersion]error
 }

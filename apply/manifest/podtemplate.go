@@ -11,7 +11,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// podTemplatePath returns where the objects of a kind hold their pod template;
+// PodTemplatePath returns where the objects of a kind hold their pod template;
 // for a Pod, which is like one itself, the empty path. These are all the kinds
 // of Kubernetes that make pods, in whatever version of their API.
 func PodTemplatePath(kind schema.GroupKind) (path []string, hasTemplate bool) {
@@ -33,7 +33,7 @@ func PodTemplatePath(kind schema.GroupKind) (path []string, hasTemplate bool) {
 	return nil, false
 }
 
-// podTemplate returns the part of an object that is its pod template; nil if the
+// PodTemplate returns the part of an object that is its pod template; nil if the
 // object declares none or something that is no mapping.
 func PodTemplate(object map[string]any, kind schema.GroupKind) map[string]any {
 	path, hasTemplate := PodTemplatePath(kind)

@@ -7,7 +7,7 @@ import (
 
 const chunkSize = 256 << 10
 
-// chunks is a growing piece of memory that, unlike a slice, is never copied and
+// Chunks is a growing piece of memory that, unlike a slice, is never copied and
 // has no unused half: a pack may be most of what the process holds. Once written
 // it may be read by many goroutines.
 type Chunks struct {
@@ -31,7 +31,7 @@ func (c *Chunks) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// trim gives back what the last piece has no use for: small packs are many.
+// Trim gives back what the last piece has no use for: small packs are many.
 func (c *Chunks) Trim() {
 	if n := len(c.list); n > 0 && c.size%chunkSize != 0 {
 		c.list[n-1] = slices.Clip(slices.Clone(c.list[n-1]))
@@ -52,7 +52,7 @@ func (c *Chunks) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// reader returns a reader of its own over all of it.
+// Reader returns a reader of its own over all of it.
 func (c *Chunks) Reader() *io.SectionReader {
 	return io.NewSectionReader(c, 0, c.size)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubesync/kubesync/internal/limits"
 )
 
-// newPack indexes what a server sent, or writePack wrote, and verifies it: its
+// New indexes what a server sent, or Write wrote, and verifies it: its
 // checksum, and each object by putting it together.
 func New(ctx context.Context, data *Chunks, bounds limits.Limits) (*Pack, error) {
 	checksum, err := verifyChecksum(data)
@@ -81,7 +81,7 @@ func verifyCount(data *Chunks, bounds limits.Limits) (int, error) {
 	return int(count), bounds.Check(limits.Objects, tooMuch, count)
 }
 
-// packTooLarge is what is wrong with a pack that is over a limit.
+// tooMuch is what is wrong with a pack that is over a limit.
 const tooMuch = "the pack holds too much"
 
 // indexer finds out what is in a pack.

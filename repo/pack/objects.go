@@ -14,17 +14,17 @@ import (
 	"github.com/kubesync/kubesync/internal/limits"
 )
 
-// objects is where the objects of a revision are read from. All methods may be
+// Objects is where the objects of a revision are read from. All methods may be
 // called by many goroutines.
 type Objects interface {
-	// object returns an object, which can be read at any later time.
+	// Object returns an object, which can be read at any later time.
 	// plumbing.ErrObjectNotFound if there is no such object.
 	Object(plumbing.Hash) (plumbing.EncodedObject, error)
-	// size returns how many bytes an object has, without reading it if possible.
+	// Size returns how many bytes an object has, without reading it if possible.
 	Size(plumbing.Hash) (int64, error)
-	// has reports whether an object is there.
+	// Has reports whether an object is there.
 	Has(plumbing.Hash) bool
-	// bounds returns what an object may cost.
+	// Limits returns what an object may cost.
 	Limits() limits.Limits
 }
 
@@ -41,7 +41,7 @@ func readWhole(from Objects, hash plumbing.Hash, limit limits.Limit, what string
 	return from.Object(hash)
 }
 
-// readCommit reads a commit, or the commit that a tag object leads to.
+// ReadCommit reads a commit, or the commit that a tag object leads to.
 func ReadCommit(from Objects, hash plumbing.Hash) (*object.Commit, error) {
 	for {
 		o, err := readWhole(from, hash, limits.Commit, "it is too large")
@@ -67,7 +67,7 @@ func ReadCommit(from Objects, hash plumbing.Hash) (*object.Commit, error) {
 	}
 }
 
-// readTree reads one directory. A name that could lead out of it, or into a
+// ReadTree reads one directory. A name that could lead out of it, or into a
 // .git, is an error: trees come from whoever may push, and files are written by
 // what they say.
 func ReadTree(from Objects, hash plumbing.Hash) ([]object.TreeEntry, error) {
@@ -141,7 +141,7 @@ func kindOf(mode filemode.FileMode) (filemode.FileMode, error) {
 // maxTarget is the longest path that a symlink can hold, as on Linux.
 const maxTarget = 4095
 
-// readLink reads the target of a symlink.
+// ReadLink reads the target of a symlink.
 func ReadLink(from Objects, hash plumbing.Hash) (string, error) {
 	size, err := from.Size(hash)
 	if err != nil {
@@ -154,7 +154,7 @@ func ReadLink(from Objects, hash plumbing.Hash) (string, error) {
 	return string(target), err
 }
 
-// readBlob reads a file's content.
+// ReadBlob reads a file's content.
 func ReadBlob(from Objects, hash plumbing.Hash) (_ []byte, err error) {
 	o, err := readWhole(from, hash, limits.File, "it is too large")
 	if err != nil {
@@ -170,7 +170,7 @@ func ReadBlob(from Objects, hash plumbing.Hash) (_ []byte, err error) {
 	return content, err
 }
 
-// openBlob opens a file.
+// OpenBlob opens a file.
 func OpenBlob(o plumbing.EncodedObject) (io.ReadCloser, error) {
 	if o.Type() != plumbing.BlobObject {
 		return nil, fmt.Errorf("%s is a %s, not a file", o.Hash(), o.Type())
@@ -178,10 +178,10 @@ func OpenBlob(o plumbing.EncodedObject) (io.ReadCloser, error) {
 	return o.Reader()
 }
 
-// errIncomplete is a revision that not all was sent of.
+// ErrIncomplete is a revision that not all was sent of.
 var ErrIncomplete = errors.New("incomplete: objects are missing")
 
-// walkTrees calls visit for each object below a tree, and the tree itself, once
+// WalkTrees calls visit for each object below a tree, and the tree itself, once
 // each, trees before what they hold. Submodules are no objects of this
 // repository.
 func WalkTrees(ctx context.Context, from Objects, root plumbing.Hash, visit func(plumbing.Hash) error) error {
@@ -221,12 +221,12 @@ func WalkTrees(ctx context.Context, from Objects, root plumbing.Hash, visit func
 	return walk(root, true, 0)
 }
 
-// checkDepth bounds how many directories a directory may be in.
+// CheckDepth bounds how many directories a directory may be in.
 func CheckDepth(from Objects, depth int64) error {
 	return from.Limits().Check(limits.Depth, "the directories lie too deep in each other", depth)
 }
 
-// whole checks that a commit's files are all there. What a server sent is only
+// CheckWhole checks that a commit's files are all there. What a server sent is only
 // taken if they are.
 func CheckWhole(ctx context.Context, from Objects, c *object.Commit) error {
 	return WalkTrees(ctx, from, c.TreeHash, func(hash plumbing.Hash) error {

@@ -20,18 +20,18 @@ const (
 	// packCache bounds the objects that a pack keeps inflated for the deltas on top
 	// of them, in bytes.
 	packCache = 4 * cache.MiByte
-	// streamed is the size from which on a file is inflated while it is read.
+	// Streamed is the size from which on a file is inflated while it is read.
 	Streamed = 1 << 20
 )
 
-// errCutOff is an answer that ends too early.
+// ErrCutOff is an answer that ends too early.
 var ErrCutOff = errors.New("the transfer broke off in the middle")
 
-// errChecksum is a pack that is another than the one that was sent. Asking again may
+// ErrChecksum is a pack that is another than the one that was sent. Asking again may
 // help, as after one that was cut off.
 var ErrChecksum = fmt.Errorf("damaged pack: its checksum is another: %w", ErrCutOff)
 
-// pack is a set of objects in memory, compressed as git sends them. It never
+// Pack is a set of objects in memory, compressed as git sends them. It never
 // changes. go-git's own reader of packs holds each object that it looks at in memory,
 // several times over, before its size can be checked; this one does not.
 type Pack struct {
@@ -42,7 +42,7 @@ type Pack struct {
 	// hash.
 	objects []packed
 	byHash  []int32
-	// commits are the hashes of the commits in it.
+	// Commits are the hashes of the commits in it.
 	Commits []plumbing.Hash
 
 	mu       sync.Mutex // guards what follows
@@ -74,13 +74,13 @@ func (p *Pack) find(hash plumbing.Hash) int32 {
 	return p.byHash[at]
 }
 
-// reader reads the pack as git stores it.
+// Reader reads the pack as git stores it.
 func (p *Pack) Reader() *io.SectionReader { return p.data.Reader() }
 
-// bounds implements objects.
+// Limits implements Objects.
 func (p *Pack) Limits() limits.Limits { return p.limits }
 
-// object implements objects. A large file is inflated while it is read.
+// Object implements Objects. A large file is inflated while it is read.
 func (p *Pack) Object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	place := p.find(hash)
 	if place < 0 {
@@ -194,7 +194,7 @@ func (e *exactly) Write(p []byte) (int, error) {
 
 func errDamaged(why string) error { return fmt.Errorf("damaged pack: %s", why) }
 
-// size implements objects.
+// Size implements Objects.
 func (p *Pack) Size(hash plumbing.Hash) (int64, error) {
 	place := p.find(hash)
 	if place < 0 {
@@ -203,13 +203,13 @@ func (p *Pack) Size(hash plumbing.Hash) (int64, error) {
 	return p.objects[place].size, nil
 }
 
-// has implements objects.
+// Has implements Objects.
 func (p *Pack) Has(hash plumbing.Hash) bool { return p.find(hash) >= 0 }
 
-// len returns how many objects there are.
+// Len returns how many objects there are.
 func (p *Pack) Len() int { return len(p.objects) }
 
-// those returns the objects that are wanted.
+// Those returns the objects that are wanted.
 func (p *Pack) Those(wanted func(plumbing.Hash) bool) []plumbing.Hash {
 	var found []plumbing.Hash
 	for _, place := range p.byHash {

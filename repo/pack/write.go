@@ -16,7 +16,7 @@ import (
 	"github.com/kubesync/kubesync/internal/limits"
 )
 
-// packCommit copies a commit with its files, and those tag objects that are there, into
+// OfCommit copies a commit with its files, and those tag objects that are there, into
 // a pack of their own.
 func OfCommit(ctx context.Context, from Objects, c *object.Commit, tags []plumbing.Hash) (*Pack, error) {
 	hashes := []plumbing.Hash{c.Hash}
@@ -39,7 +39,7 @@ func OfCommit(ctx context.Context, from Objects, c *object.Commit, tags []plumbi
 	return New(ctx, data, from.Limits())
 }
 
-// writePack writes objects as a pack, one after the other and without deltas
+// Write writes objects as a pack, one after the other and without deltas
 // (gitformat-pack(5)). go-git's encoder would do too, but holds all of them in
 // memory at once.
 func Write(ctx context.Context, from Objects, hashes []plumbing.Hash) (*Chunks, error) {

@@ -7,20 +7,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// history is the shape of a repository's past: commits without their content.
+// History is the shape of a repository's past: commits without their content.
 type History struct {
-	// tips are the commits that it is the whole past of.
+	// Tips are the commits that it is the whole past of.
 	Tips    []plumbing.Hash
 	Commits map[plumbing.Hash]Past
 }
 
-// past is what there is to know of one commit.
+// Past is what there is to know of one commit.
 type Past struct {
 	Parents   []plumbing.Hash
 	Committed int64 // committer date, seconds since 1970
 }
 
-// newHistory returns an empty one that is to become the past of tips.
+// NewHistory returns an empty one that is to become the past of tips.
 func NewHistory(tips []Tag) History {
 	h := History{Commits: map[plumbing.Hash]Past{}}
 	for _, t := range tips {
@@ -29,12 +29,12 @@ func NewHistory(tips []Tag) History {
 	return h
 }
 
-// add notes a commit.
+// Add notes a commit.
 func (h History) Add(c *object.Commit) {
 	h.Commits[c.Hash] = Past{Parents: c.ParentHashes, Committed: c.Committer.When.Unix()}
 }
 
-// completed returns what can be reached from h's tips over h itself and an older
+// Completed returns what can be reached from h's tips over h itself and an older
 // history that h was fetched on top of. A missing ancestor is an error, except
 // behind the commits of shallow, where the repository itself is cut off. A tip
 // that is no commit (a tag may point at a file) is left out.

@@ -15,17 +15,17 @@ import (
 const (
 	// maxListed is how many names an error lists of those that exist.
 	maxListed = 10
-	// maxRef bounds the name of a ref, in bytes; git keeps them as files.
+	// MaxName bounds the name of a ref, in bytes; git keeps them as files.
 	MaxName = 4096
 )
 
-// refs are what a repository has to choose from.
+// List is what a repository has to choose from.
 type List struct {
-	// of is what was asked for; there may be more in the repository.
+	// Scope is what was asked for; there may be more in the repository.
 	Scope    Scope
 	Branches map[string]plumbing.Hash // without refs/heads/
 	Tags     map[string]Tag           // without refs/tags/
-	// head is the branch that HEAD points at, empty if it points at a commit or
+	// Head is the branch that HEAD points at, empty if it points at a commit or
 	// the server does not say. headCommit is zero if HEAD leads nowhere.
 	Head       string
 	HeadCommit plumbing.Hash
@@ -35,7 +35,7 @@ func New(of Scope) List {
 	return List{Scope: of, Branches: map[string]plumbing.Hash{}, Tags: map[string]Tag{}}
 }
 
-// tag is what a tag points at. For a light tag tip and commit are the same; for
+// Tag is what a tag points at. For a light tag tip and commit are the same; for
 // an annotated one tip is the tag object, which is what a server knows the tag
 // by, and commit what that object leads to.
 type Tag struct {
@@ -43,16 +43,16 @@ type Tag struct {
 	Commit plumbing.Hash
 }
 
-// light is a branch, or a light tag, which point at a commit.
+// Light is a branch, or a light tag, which point at a commit.
 func Light(commit plumbing.Hash) Tag { return Tag{Tip: commit, Commit: commit} }
 
-// isRef reports a name that git would let a ref have, as far as it matters to those who
+// IsName reports a name that git would let a ref have, as far as it matters to those who
 // read it: it is shown in logs.
 func IsName(name string) bool {
 	return len(name) <= MaxName && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// add notes a ref, and what it is a link to, if it is one. Refs that are neither
+// Add notes a ref, and what it is a link to, if it is one. Refs that are neither
 // HEAD nor a branch nor a tag are left out.
 func (r *List) Add(name plumbing.ReferenceName, t Tag, link plumbing.ReferenceName) {
 	switch {
@@ -70,7 +70,7 @@ func (r *List) Add(name plumbing.ReferenceName, t Tag, link plumbing.ReferenceNa
 	}
 }
 
-// short is the name of a branch or a tag, byte by byte: go-git's own way reads text,
+// Short is the name of a branch or a tag, byte by byte: go-git's own way reads text,
 // and puts another character for what is none.
 func Short(name plumbing.ReferenceName) string {
 	for _, kind := range []string{"refs/heads/", "refs/tags/"} {
@@ -81,7 +81,7 @@ func Short(name plumbing.ReferenceName) string {
 	return string(name)
 }
 
-// tips returns everything that a branch, a tag or HEAD points at.
+// Tips returns everything that a branch, a tag or HEAD points at.
 func (r List) Tips() []Tag {
 	seen := map[plumbing.Hash]bool{}
 	var tips []Tag
@@ -106,7 +106,7 @@ func (r List) empty() bool {
 	return len(r.Branches) == 0 && len(r.Tags) == 0 && r.HeadCommit.IsZero()
 }
 
-// existing lists up to ten names for an error that says what there is instead of
+// Existing lists up to ten names for an error that says what there is instead of
 // what was asked for: "there are main, v2 and 31 more".
 func Existing[V any](what string, of map[string]V) string {
 	names := slices.Sorted(maps.Keys(of))
@@ -120,12 +120,12 @@ func Existing[V any](what string, of map[string]V) string {
 	}
 }
 
-// noCommit is the error of a commit that is not there.
+// NoCommit is the error of a commit that is not there.
 func (r List) NoCommit(digits string) error {
 	return r.Nothing(fmt.Sprintf("there is no commit %s in the history of its branches and tags (was it pushed?)", digits), Existing("branches", r.Branches))
 }
 
-// nothing is the error of a mode that selects nothing.
+// Nothing is the error of a mode that selects nothing.
 func (r List) Nothing(reason, instead string) error {
 	if r.empty() {
 		return &NothingError{reason + ": the repository is empty, nothing was ever pushed to it"}
@@ -133,7 +133,7 @@ func (r List) Nothing(reason, instead string) error {
 	return &NothingError{reason + "; " + instead}
 }
 
-// nothingError says that there is not what was looked for, and what there is.
+// NothingError says that there is not what was looked for, and what there is.
 type NothingError struct{ text string }
 
 func (e *NothingError) Error() string { return e.text }

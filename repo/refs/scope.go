@@ -2,7 +2,7 @@ package refs
 
 import "github.com/go-git/go-git/v5/plumbing"
 
-// scope is which refs are needed to choose a commit. A server of protocol v2 sends
+// Scope is which refs are needed to choose a commit. A server of protocol v2 sends
 // no others, so that a poll costs the same however many branches and tags there
 // are; others send all. A listing may have more than was asked for: a server knows
 // of prefixes only, and refs/heads/a is one of refs/heads/ab.
@@ -12,12 +12,12 @@ type Scope struct {
 	Tags   bool   // all of them
 	Head   bool   // what HEAD points at
 	All    bool   // everything there is
-	// none is set for a commit that is known by its hash: all that is asked is
+	// None is set for a commit that is known by its hash: all that is asked is
 	// whether the server still answers.
 	None bool
 }
 
-// prefixes are what the full names of the refs begin with; none for all.
+// Prefixes are what the full names of the refs begin with; none for all.
 func (s Scope) Prefixes() []string {
 	var out []string
 	switch {
@@ -42,5 +42,5 @@ func (s Scope) Prefixes() []string {
 	return out
 }
 
-// listsTags reports whether a listing of that scope has all tags.
+// ListsTags reports whether a listing of that scope has all tags.
 func (s Scope) ListsTags() bool { return s.All || s.Tags }

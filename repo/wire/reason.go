@@ -21,7 +21,7 @@ import (
 	"github.com/kubesync/kubesync/repo/pack"
 )
 
-// errMoved is a ref that changed between being listed and being fetched, or an object
+// ErrMoved is a ref that changed between being listed and being fetched, or an object
 // that the server does not hand out.
 var ErrMoved = errors.New("the branch or tag changed while it was being fetched")
 

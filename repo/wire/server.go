@@ -26,7 +26,7 @@ const (
 	maxBusy = 15 * time.Minute
 )
 
-// serverOptions say how a server is spoken to.
+// Options say how a server is spoken to.
 type Options struct {
 	// Limits bound what the server sends.
 	Limits limits.Limits
@@ -39,7 +39,7 @@ type Options struct {
 	Silence time.Duration
 }
 
-// target is where a repository is, and what opens it.
+// Target is where a repository is, and what opens it.
 type Target struct {
 	// URL has the scheme http, https or ssh, and no password.
 	URL *url.URL
@@ -53,26 +53,26 @@ type Target struct {
 	SSHKeyFile, SSHKnownHostsFile string
 }
 
-// protocol is a server in one version of the protocol.
+// Protocol is a server in one version of the protocol.
 type Protocol interface {
-	// refs lists the branches, tags and HEAD in scope, in one request. It may list more.
+	// Refs lists the branches, tags and HEAD in scope, in one request. It may list more.
 	Refs(context.Context, refs.Scope) (refs.List, error)
-	// history returns the past of tips, without the content of commits. Of older, a
+	// History returns the past of tips, without the content of commits. Of older, a
 	// history that was fetched before, nothing is requested again.
 	History(_ context.Context, tips []refs.Tag, older refs.History) (refs.History, error)
-	// commit returns a commit with as few of its files as the server can leave out,
+	// Commit returns a commit with as few of its files as the server can leave out,
 	// and whether that is none.
 	Commit(context.Context, refs.Tag) (p *pack.Pack, whole bool, err error)
-	// commits returns a commit and its ancestors, with as few of their files as can be,
+	// Commits returns a commit and its ancestors, with as few of their files as can be,
 	// and without what can be reached from some commits that we seem to have.
 	Commits(_ context.Context, of refs.Tag, less ...plumbing.Hash) (Fetched, error)
-	// whole returns a commit with all its files, and tag objects that lead to it.
+	// Whole returns a commit with all its files, and tag objects that lead to it.
 	Whole(context.Context, refs.Tag) (*pack.Pack, error)
-	// take returns objects by their hashes, and with below the directories below them;
-	// files that are not named are left out. errMoved if the server sends whole commits
+	// Objects returns objects by their hashes, and with below the directories below them;
+	// files that are not named are left out. ErrMoved if the server sends whole commits
 	// only.
 	Objects(_ context.Context, wants []plumbing.Hash, below bool) (*pack.Pack, error)
-	// tagObjects returns tag objects that lead to a commit that is held; nil if the
+	// TagObjects returns tag objects that lead to a commit that is held; nil if the
 	// server cannot send them alone.
 	TagObjects(context.Context, []plumbing.Hash) (*pack.Pack, error)
 }
@@ -94,7 +94,7 @@ type transport interface {
 	close()
 }
 
-// fetched is the answer to a fetch.
+// Fetched is the answer to a fetch.
 type Fetched struct {
 	Pack *pack.Pack
 	// Shallow are the commits whose parents were left out.
@@ -109,7 +109,7 @@ type learned struct {
 	found *place
 }
 
-// server is a git server, and the way to it. One at a time uses it: a poll, or the
+// Server is a git server, and the way to it. One at a time uses it: a poll, or the
 // files of a revision, which outlive the poll.
 type Server struct {
 	options Options
@@ -124,7 +124,7 @@ type Server struct {
 	busyUntil time.Time // when a server that is busy may be asked again
 }
 
-// newServer returns a server that was not spoken to yet.
+// New returns a server that was not spoken to yet.
 func New(o Options) *Server {
 	if o.Meter == nil {
 		o.Meter = unmetered{}
@@ -135,7 +135,7 @@ func New(o Options) *Server {
 	return &Server{target: Target{URL: new(url.URL)}, options: o, turn: make(chan struct{}, 1), silence: silence{most: o.Silence}}
 }
 
-// poll speaks to the server as target says from now on. do lists the refs first, which
+// Poll speaks to the server as target says from now on. do lists the refs first, which
 // greets the server. What is remembered of it may be out of date: an answer that does
 // not fit is a reason to greet it again. The error is in words for a person.
 func (s *Server) Poll(ctx context.Context, to Target, do func(context.Context, Protocol) error) error {
@@ -154,7 +154,7 @@ func (s *Server) Poll(ctx context.Context, to Target, do func(context.Context, P
 	})
 }
 
-// use speaks to the server as it was last polled. The error is in words for a person.
+// Use speaks to the server as it was last polled. The error is in words for a person.
 func (s *Server) Use(ctx context.Context, do func(context.Context, Protocol) error) error {
 	return s.inTurn(ctx, func() error {
 		if s.transport == nil {
@@ -205,7 +205,7 @@ func (s *Server) inTurn(ctx context.Context, do func() error) error {
 	return s.explain(err)
 }
 
-// closeIdle closes the connection, unless it is in use. The next request opens another.
+// CloseIdle closes the connection, unless it is in use. The next request opens another.
 func (s *Server) CloseIdle() {
 	select {
 	case s.turn <- struct{}{}:
@@ -248,7 +248,7 @@ type polling struct {
 	server *Server
 }
 
-// refs implements protocol.
+// Refs implements Protocol.
 func (p *polling) Refs(ctx context.Context, of refs.Scope) (refs.List, error) {
 	listed, err := p.ask(ctx, of)
 	if err != nil && unexpected(err) && p.server.transport.forget() {

@@ -32,10 +32,10 @@ type v0 struct {
 	full *pack.Pack
 }
 
-// refs implements protocol. All of them came with the greeting.
+// Refs implements Protocol. All of them came with the greeting.
 func (s *v0) Refs(context.Context, refs.Scope) (refs.List, error) { return s.listed, nil }
 
-// history implements protocol. A server that can filter sends bare commits; one
+// History implements Protocol. A server that can filter sends bare commits; one
 // that cannot sends everything, of which the rest is thrown away.
 func (s *v0) History(ctx context.Context, tips []refs.Tag, older refs.History) (refs.History, error) {
 	a, err := s.past(ctx, tips, older.Tips)
@@ -70,7 +70,7 @@ func (s *v0) past(ctx context.Context, of []refs.Tag, less []plumbing.Hash) (Fet
 	return out, err
 }
 
-// commits implements protocol. A commit that is not handed out by its hash is
+// Commits implements Protocol. A commit that is not handed out by its hash is
 // among those of all that refs point at, unless it was replaced.
 func (s *v0) Commits(ctx context.Context, of refs.Tag, less ...plumbing.Hash) (Fetched, error) {
 	if s.handsOut(of.Tip) {
@@ -79,21 +79,21 @@ func (s *v0) Commits(ctx context.Context, of refs.Tag, less ...plumbing.Hash) (F
 	return s.past(ctx, s.listed.Tips(), less)
 }
 
-// commit implements protocol.
+// Commit implements Protocol.
 func (s *v0) Commit(ctx context.Context, of refs.Tag) (p *pack.Pack, whole bool, err error) {
 	p, err = s.Whole(ctx, of)
 	return p, true, err
 }
 
-// take implements protocol.
+// Objects implements Protocol.
 func (s *v0) Objects(context.Context, []plumbing.Hash, bool) (*pack.Pack, error) {
 	return nil, ErrMoved
 }
 
-// tagObjects implements protocol: they came with the commit.
+// TagObjects implements Protocol: they came with the commit.
 func (s *v0) TagObjects(context.Context, []plumbing.Hash) (*pack.Pack, error) { return nil, nil }
 
-// whole implements protocol: at depth 1, unless the commit is one that the
+// Whole implements Protocol: at depth 1, unless the commit is one that the
 // server does not hand out by its hash. Then there is only everything.
 func (s *v0) Whole(ctx context.Context, of refs.Tag) (*pack.Pack, error) {
 	if s.full == nil && s.handsOut(of.Tip) {

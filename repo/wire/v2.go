@@ -33,7 +33,7 @@ type v2 struct {
 	full   *pack.Pack
 }
 
-// refs implements protocol.
+// Refs implements Protocol.
 func (s *v2) Refs(ctx context.Context, of refs.Scope) (refs.List, error) {
 	answer, err := s.request(ctx, listRequest(s.header("ls-refs"), of.Prefixes()))
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *v2) Refs(ctx context.Context, of refs.Scope) (refs.List, error) {
 	return listed, nil
 }
 
-// history implements protocol.
+// History implements Protocol.
 func (s *v2) History(ctx context.Context, tips []refs.Tag, older refs.History) (refs.History, error) {
 	req := fetchRequest{wants: hashes(tips), haves: older.Tips, filter: s.treeless()}
 	req.tags = req.filter == "" // then the rest is used, too
@@ -70,7 +70,7 @@ func (s *v2) History(ctx context.Context, tips []refs.Tag, older refs.History) (
 	return got.Completed(older, a.Shallow)
 }
 
-// commit implements protocol.
+// Commit implements Protocol.
 func (s *v2) Commit(ctx context.Context, of refs.Tag) (p *pack.Pack, whole bool, err error) {
 	filter := s.filter()
 	if s.full != nil || filter == "" {
@@ -95,7 +95,7 @@ func (s *v2) Commit(ctx context.Context, of refs.Tag) (p *pack.Pack, whole bool,
 	return a.Pack, false, nil
 }
 
-// whole implements protocol.
+// Whole implements Protocol.
 func (s *v2) Whole(ctx context.Context, of refs.Tag) (*pack.Pack, error) {
 	if s.full != nil {
 		return only(ctx, s.listed, s.full, of)
@@ -111,7 +111,7 @@ func (s *v2) Whole(ctx context.Context, of refs.Tag) (*pack.Pack, error) {
 	return a.Pack, nil
 }
 
-// take implements protocol.
+// Objects implements Protocol.
 func (s *v2) Objects(ctx context.Context, wants []plumbing.Hash, below bool) (*pack.Pack, error) {
 	filter := s.treeless()
 	switch {
@@ -127,7 +127,7 @@ func (s *v2) Objects(ctx context.Context, wants []plumbing.Hash, below bool) (*p
 	return a.Pack, err
 }
 
-// commits implements protocol.
+// Commits implements Protocol.
 func (s *v2) Commits(ctx context.Context, of refs.Tag, less ...plumbing.Hash) (Fetched, error) {
 	a, err := s.fetch(ctx, fetchRequest{wants: []plumbing.Hash{of.Tip}, haves: less, filter: s.treeless()})
 	if s.refuses(err) {
@@ -136,7 +136,7 @@ func (s *v2) Commits(ctx context.Context, of refs.Tag, less ...plumbing.Hash) (F
 	return a, err
 }
 
-// tagObjects implements protocol.
+// TagObjects implements Protocol.
 func (s *v2) TagObjects(ctx context.Context, tips []plumbing.Hash) (*pack.Pack, error) {
 	a, err := s.fetch(ctx, fetchRequest{wants: tips, depth: 1, filter: s.treeless()})
 	return a.Pack, err
