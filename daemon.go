@@ -119,7 +119,7 @@ func (d *daemon) Run(ctx context.Context) int {
 	if code, ok := d.firstList(ctx, d.manager); !ok {
 		return code
 	}
-	defer beside(ctx, d.observers...)()
+	defer beside(ctx, append(d.observers, returnMemory)...)()
 	d.lease.Run(ctx, func(ctx context.Context) {
 		d.board.Lead(true)
 		defer d.board.Lead(false)

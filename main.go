@@ -138,6 +138,9 @@ func start() int {
 	if err != nil {
 		return misconfigured("kubesync", err)
 	}
+	if !settings.Debug {
+		forgetProfile()
+	}
 	log := newLogger(settings)
 	routeForeignLogs(log)
 	if protection != nil {
@@ -152,15 +155,6 @@ func start() int {
 	}
 	log.Info().Str("version", buildVersion()).Bool("dryrun", settings.DryRun).Bool("once", settings.Once).Msg("starting kubesync")
 	return untilStopped(chosen.Run, chosen.Releasing)
-}
-
-// saveMemory has garbage collected sooner than Go would by itself: a daemon works
-// for moments and holds its memory all day. GOGC, where it is set, says otherwise.
-func saveMemory() {
-	const percent = 50
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(percent)
-	}
 }
 
 // silenceVariables have connections to the API server that went silent noticed within
