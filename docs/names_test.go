@@ -42,7 +42,7 @@ func otherVariables() []string {
 		"ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "KUBECONFIG", // understood as other programs do
 		"INDIR", "OUTDIR", "REPO_NAME", "REVISION", "TMPDIR", // what CMD sees
 		"CURL_CA_BUNDLE", "GIT_SSH_COMMAND", "GIT_SSL_CAIFO", "GIT_SSL_NO_VERIFY", "SOPS_AGE_KEY", // of others
-		"CONTROLPLANE", "FUZZTIME", "KUBEBUILDER_ASSETS", "RACE", "SOAK", "VERSION", // of the Makefile and the tests
+		"CONTROLPLANE", "FUZZTIME", "KUBEBUILDER_ASSETS", "KUBERNETES", "RACE", "SOAK", "VERSION", // of the Makefile and the tests
 		"HEAD", "PATH", "PWD", "SIGHUP",
 	}
 }
@@ -336,15 +336,17 @@ func TestShellParses(t *testing.T) {
 	}
 }
 
-// The version of Kubernetes that the README states is the one that the tests run against.
-func TestKubernetesVersionIsStated(t *testing.T) {
+// The versions of Kubernetes that the README states are those that the tests run against.
+func TestKubernetesVersionsAreStated(t *testing.T) {
 	t.Parallel()
-	pinned := regexp.MustCompile(`k8s\.io/kubernetes v(\d+\.\d+)\.`).FindStringSubmatch(read(t, "test/controlplane/go.mod"))
-	if pinned == nil {
-		t.Fatal("test/controlplane pins no version of Kubernetes")
-	}
-	if !strings.Contains(read(t, "README.md"), "\n| "+pinned[1]+" |") {
-		t.Errorf("README.md does not say that the tests run against Kubernetes %s", pinned[1])
+	for _, module := range []string{"test/controlplane", "test/controlplane/oldest"} {
+		pinned := regexp.MustCompile(`k8s\.io/kubernetes v(\d+\.\d+)\.`).FindStringSubmatch(read(t, module+"/go.mod"))
+		if pinned == nil {
+			t.Fatalf("%s pins no version of Kubernetes", module)
+		}
+		if !strings.Contains(read(t, "README.md"), "\n| "+pinned[1]+" |") {
+			t.Errorf("README.md does not say that the tests run against Kubernetes %s", pinned[1])
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +69,14 @@ const (
 	buildOnly    = "build"    // from source
 )
 
-// FindBinaries returns the control plane's programs. KUBEBUILDER_ASSETS names a folder
+// Versions of Kubernetes, the values of KUBERNETES.
+const (
+	newest = "newest" // what test/controlplane pins
+	oldest = "oldest" // the oldest that kubesync supports: the folder of that name there
+)
+
+// FindBinaries returns the control plane's programs, of the newest Kubernetes or, under
+// KUBERNETES=oldest, of the oldest that is supported. KUBEBUILDER_ASSETS names a folder
 // with ready ones, as it does for controller-runtime's envtest. Without it they are put
 // into the user's cache folder, once for each version: downloaded, as the Go module
 // test/controlplane pins them in releases.txt, or built from its go.mod, or the latter if
@@ -88,6 +96,10 @@ func FindBinaries(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if !slices.Contains([]string{auto, downloadOnly, buildOnly}, way) {
 		return Binaries{}, fmt.Errorf("CONTROLPLANE=%s: want %s, %s or %s", way, auto, downloadOnly, buildOnly)
 	}
+	version := cmp.Or(os.Getenv("KUBERNETES"), newest)
+	if version != newest && version != oldest {
+		return Binaries{}, fmt.Errorf("KUBERNETES=%s: want %s or %s", version, newest, oldest)
+	}
 	module, err := moduleDir(ctx)
 	if err != nil {
 		return Binaries{}, err
@@ -97,13 +109,19 @@ func FindBinaries(ctx context.Context, progress io.Writer) (Binaries, error) {
 		return Binaries{}, fmt.Errorf("no folder for the control plane's programs: %w", err)
 	}
 	f := finder{module: module, cache: filepath.Join(cache, "kubesync", "controlplane"), progress: progress, patience: patience}
+	bin, err := f.find(ctx, way)
+	if err != nil || version == newest {
+		return bin, err
+	}
+	f.module, f.others = filepath.Join(module, oldest), bin
 	return f.find(ctx, way)
 }
 
 // finder gets the programs of a control plane.
 type finder struct {
-	module   string // directory of the Go module that pins them
-	cache    string // directory, with one of each version
+	module   string   // directory of the Go module that pins them
+	others   Binaries // has those that the module does not pin; none if it pins all
+	cache    string   // directory, with one of each version
 	progress io.Writer
 	patience time.Duration // with a server that says nothing
 }
@@ -141,13 +159,13 @@ func (f finder) find(ctx context.Context, way string) (Binaries, error) {
 		return b, nil // by whoever held the lock
 	}
 	if way != buildOnly {
-		err := fill(ctx, released, f.download)
+		err := f.fill(ctx, released, f.download)
 		if err == nil || way == downloadOnly || ctx.Err() != nil {
 			return Binaries{Dir: released}, err
 		}
 		fmt.Fprintf(f.progress, "%v\n", err)
 	}
-	return Binaries{Dir: built}, fill(ctx, built, f.build)
+	return Binaries{Dir: built}, f.fill(ctx, built, f.build)
 }
 
 // moduleDir returns the directory of the module test/controlplane. The compiler
@@ -174,7 +192,7 @@ func withStderr(err error) error {
 }
 
 // dir returns the folder for the programs of the versions that files of the module pin,
-// made by a toolchain.
+// made by a toolchain, and of the others.
 func (f finder) dir(prefix, toolchain string, files ...string) (string, error) {
 	hash := sha256.New()
 	for _, name := range files {
@@ -184,6 +202,7 @@ func (f finder) dir(prefix, toolchain string, files ...string) (string, error) {
 		}
 		hash.Write(content)
 	}
+	fmt.Fprint(hash, f.others.Dir)
 	fmt.Fprintln(hash, toolchain, runtime.GOOS, runtime.GOARCH)
 	return filepath.Join(f.cache, prefix+hex.EncodeToString(hash.Sum(nil))[:16]), nil
 }
@@ -191,7 +210,7 @@ func (f finder) dir(prefix, toolchain string, files ...string) (string, error) {
 // fill gets all programs into dir. They are put into a folder beside dir that is renamed
 // when all are there, so that dir is complete whenever it exists, however that ended. The
 // caller holds the lock.
-func fill(ctx context.Context, dir string, get func(context.Context, string) error) error {
+func (f finder) fill(ctx context.Context, dir string, get func(context.Context, string) error) error {
 	partial := dir + ".partial"
 	for _, stale := range []string{partial, dir} {
 		if err := os.RemoveAll(stale); err != nil {
@@ -204,8 +223,24 @@ func fill(ctx context.Context, dir string, get func(context.Context, string) err
 	if err := get(ctx, partial); err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
+	if err := f.complete(Binaries{Dir: partial}); err != nil {
+		return errors.Join(err, os.RemoveAll(partial))
+	}
 	if err := os.Rename(partial, dir); err != nil {
 		return fmt.Errorf("keeping the control plane's programs: %w", err)
+	}
+	return nil
+}
+
+// complete adds the others to what a module has: as links, in the same cache folder.
+func (f finder) complete(b Binaries) error {
+	for _, name := range b.missing() {
+		if f.others == (Binaries{}) {
+			return fmt.Errorf("%s does not pin %s for %s/%s", f.module, name, runtime.GOOS, runtime.GOARCH)
+		}
+		if err := os.Link(f.others.Path(name), b.Path(name)); err != nil {
+			return fmt.Errorf("taking over %s: %w", name, err)
+		}
 	}
 	return nil
 }
@@ -261,7 +296,8 @@ func (f finder) build(ctx context.Context, dir string) error {
 		if program == built {
 			continue
 		}
-		if err := os.Rename(filepath.Join(dir, built), filepath.Join(dir, program)); err != nil {
+		err := os.Rename(filepath.Join(dir, built), filepath.Join(dir, program))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one of the others
 			return fmt.Errorf("naming %s: %w", program, err)
 		}
 	}

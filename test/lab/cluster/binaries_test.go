@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +22,16 @@ import (
 // and do nothing, so that it is built in no time.
 func smallModule(t *testing.T, body string) string {
 	t.Helper()
+	return moduleOf(t, body, slices.Collect(maps.Keys(programs()))...)
+}
+
+// moduleOf writes such a module of some of the programs.
+func moduleOf(t *testing.T, body string, names ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	mod := "module example.com/small\n\ngo 1.26.0\n"
-	for _, built := range programs() {
+	for _, name := range names {
+		built := programs()[name]
 		mod += "\ntool example.com/small/" + built + "\n"
 		write(t, filepath.Join(dir, built, "main.go"), "package main\n\nfunc main() { "+body+" }\n")
 	}
@@ -142,6 +151,36 @@ func TestAnotherVersionIsBuiltElsewhere(t *testing.T) {
 	after, err := f.dir("", "go1", "go.sum")
 	if err != nil || after == before {
 		t.Errorf("another version: got %s and %s, %v", before, after, err)
+	}
+}
+
+// TestOthersAreTakenOver holds that what an older version does not pin comes from the newest,
+// and that another one of these makes another folder.
+func TestOthersAreTakenOver(t *testing.T) {
+	t.Parallel()
+	f := in(t, smallModule(t, "println(\"new\")"), io.Discard)
+	all, err := f.find(t.Context(), buildOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.module, f.others = moduleOf(t, "println(\"old\")", apiServerProgram), all
+	mixed, err := f.find(t.Context(), buildOnly)
+	if err != nil || mixed == all {
+		t.Fatalf("got %v, %v", mixed, err)
+	}
+	for name := range programs() {
+		want := "new\n"
+		if name == apiServerProgram {
+			want = "old\n"
+		}
+		if said, err := exec.CommandContext(t.Context(), mixed.Path(name)).CombinedOutput(); err != nil || string(said) != want {
+			t.Errorf("%s: %q, %v; want %q", name, said, err, want)
+		}
+	}
+	before, beforeErr := f.dir("", "go1", "go.sum")
+	f.others = Binaries{Dir: all.Dir + "-newer"}
+	if after, err := f.dir("", "go1", "go.sum"); after == before || errors.Join(err, beforeErr) != nil {
+		t.Errorf("other others: got %s and %s, %v, %v", before, after, beforeErr, err)
 	}
 }
 

@@ -4,7 +4,8 @@
 //
 // Flow: FindBinaries downloads the released programs that test/controlplane pins, or
 // builds them from that Go module where the network does not allow it, once per
-// version, and keeps them in the user's cache folder. Launch (or Start,
+// version, and keeps them in the user's cache folder; KUBERNETES=oldest chooses the
+// oldest version that kubesync supports. Launch (or Start,
 // in a test) makes a certificate authority, starts an etcd and an API server of
 // the cluster's own and waits until both serve. Nothing is shared between two
 // clusters but the programs, so tests run in parallel and may break theirs:

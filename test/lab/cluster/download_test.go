@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -230,37 +231,42 @@ func TestReleasesAreThoseThatAreBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := releases(module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := map[string][]string{}
-	for _, r := range all {
-		if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(r.sum) {
-			t.Errorf("%s has the sum %q", r.url, r.sum)
+	for dir, programs := range map[string][]string{
+		module:                        slices.Collect(maps.Keys(programs())),
+		filepath.Join(module, oldest): {apiServerProgram, controllerProgram, schedulerProgram},
+	} {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if r.name() != strings.TrimSuffix(r.name(), ".tar.gz") {
-			names[r.platform] = append(names[r.platform], archived()...)
-		} else {
-			names[r.platform] = append(names[r.platform], r.name())
+		all, err := releases(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		of := `k8s\.io/kubernetes`
-		if strings.Contains(r.url, "etcd") {
-			of = `go\.etcd\.io/etcd/server/v3`
+		names := map[string][]string{}
+		for _, r := range all {
+			if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(r.sum) {
+				t.Errorf("%s has the sum %q", r.url, r.sum)
+			}
+			if r.name() != strings.TrimSuffix(r.name(), ".tar.gz") {
+				names[r.platform] = append(names[r.platform], archived()...)
+			} else {
+				names[r.platform] = append(names[r.platform], r.name())
+			}
+			of := `k8s\.io/kubernetes`
+			if strings.Contains(r.url, "etcd") {
+				of = `go\.etcd\.io/etcd/server/v3`
+			}
+			version := regexp.MustCompile(of + ` (v\S+)`).FindSubmatch(mod)
+			if version == nil || !strings.Contains(r.url, "/"+string(version[1])+"/") {
+				t.Errorf("%s is not %s, which is built", r.url, version)
+			}
 		}
-		version := regexp.MustCompile(of + ` (v\S+)`).FindSubmatch(mod)
-		if version == nil || !strings.Contains(r.url, "/"+string(version[1])+"/") {
-			t.Errorf("%s is not %s, which is built", r.url, version)
-		}
-	}
-	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
-		for name := range programs() {
-			if !slices.Contains(names[platform], name) {
-				t.Errorf("there is no %s for %s", name, platform)
+		for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+			for _, name := range programs {
+				if !slices.Contains(names[platform], name) {
+					t.Errorf("%s: there is no %s for %s", dir, name, platform)
+				}
 			}
 		}
 	}
@@ -268,8 +274,15 @@ func TestReleasesAreThoseThatAreBuilt(t *testing.T) {
 
 func TestUnknownWayIsRefused(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", "")
-	t.Setenv("CONTROLPLANE", "borrow")
-	if _, err := FindBinaries(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "want auto, download or build") {
-		t.Errorf("got %v", err)
+	for name, want := range map[string]string{
+		"CONTROLPLANE": "want auto, download or build",
+		"KUBERNETES":   "want newest or oldest",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "borrow")
+			if _, err := FindBinaries(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

@@ -21,7 +21,8 @@ import (
 const usage = `Usage: scripts/controlplane <command> [-dir DIR]
 
   get     downloads or builds the programs, unless they are in the cache folder,
-          and prints where they are; CONTROLPLANE=download or build allows only that
+          and prints where they are; CONTROLPLANE=download or build allows only that,
+          KUBERNETES=oldest is the oldest Kubernetes that kubesync supports
   up      starts etcd, API server, controllers and scheduler and prints, as
           lines for a shell's eval, where they are
   down    kills them and removes DIR
