@@ -155,10 +155,7 @@ func (u URL) String() string {
 	case u.scheme == "file":
 		return (&url.URL{Scheme: "file", Path: u.path}).String()
 	case u.scp:
-		host := u.host
-		if strings.Contains(host, ":") {
-			host = "[" + host + "]"
-		}
+		host := u.authority()
 		if u.user != "" {
 			host = u.user + "@" + host
 		}

@@ -79,11 +79,10 @@ func (s *v2) Commit(ctx context.Context, of refs.Tag) (p *pack.Pack, whole bool,
 	}
 	a, err := s.fetch(ctx, fetchRequest{wants: []plumbing.Hash{of.Tip}, depth: 1, filter: filter})
 	if s.refuses(err) {
-		s.learned.refused++
-		p, whole, err := s.Commit(ctx, of)
-		if err != nil {
-			s.learned.refused--
-		}
+		p, err = withLess(s, func() (p *pack.Pack, err error) {
+			p, whole, err = s.Commit(ctx, of)
+			return p, err
+		})
 		return p, whole, err
 	}
 	if err != nil {
