@@ -78,7 +78,7 @@ func newStages(t testing.TB, options transform.Options) stages {
 	t.Helper()
 	made, err := transform.New(options)
 	check(t, err)
-	return stages{made, manifest.NewLoader(limits.Limits{}), new(manifest.Checker)}
+	return stages{made, manifest.NewLoader(options.Limits), new(manifest.Checker)}
 }
 
 // outcome is all that the stages say of a revision, as text.
@@ -140,8 +140,8 @@ func (s *steps) name() string {
 
 // text is the content of a file: mostly one that is in order.
 func (s *steps) text() string {
-	name, namespace := fmt.Sprintf("config-%d", s.below(40)), fmt.Sprintf("team-%d", s.below(3))
-	switch s.below(16) {
+	name, namespace := fmt.Sprintf("config-%d", s.below(200)), fmt.Sprintf("team-%d", s.below(3))
+	switch s.below(24) {
 	case 0:
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not A Name}\n" // is for the API server to refuse
 	case 1:
@@ -179,7 +179,7 @@ func (s *steps) change(files tree) {
 	}
 	some := func() string { return slices.Sorted(maps.Keys(files))[s.below(len(files))] }
 	for range 1 + s.below(4) {
-		switch s.below(11) {
+		switch s.below(14) {
 		case 0, 1:
 			delete(files, some())
 		case 2:
@@ -210,6 +210,15 @@ func (s *steps) change(files tree) {
 			}
 			put(dirs[to]+"/linked.yaml", configMap("linked", "linked", "1"))
 			put("kubernetes/link", "-> ../"+dirs[to])
+		case 7: // all that is wrong is put right
+			seen := map[string]bool{}
+			for _, name := range slices.Sorted(maps.Keys(files)) {
+				text := files[name]
+				if seen[text] || strings.Contains(text, "broken") || strings.Contains(text, "Not A Name") || strings.Contains(text, "Widget") {
+					delete(files, name)
+				}
+				seen[text] = true
+			}
 		default:
 			put(s.name(), s.text())
 		}
@@ -219,12 +228,12 @@ func (s *steps) change(files tree) {
 
 // rules are those of a cluster that serves the kinds of Kubernetes itself, and that mostly
 // stays as it is.
-func (s *steps) rules() manifest.Rules {
-	rules := rules()
-	if s.below(8) == 7 {
+func (s *steps) rules(tier manifest.Tier) manifest.Rules {
+	rules := rules(tier)
+	if s.below(24) == 23 {
 		rules.SystemNamespace = func(name string) bool { return name == "team-1" }
 	}
-	if s.below(8) == 7 {
+	if s.below(24) == 23 {
 		rules.Scope = func(gvk schema.GroupVersionKind) manifest.Scope {
 			if gvk.Kind == "Widget" {
 				return manifest.ScopeCluster
@@ -232,22 +241,29 @@ func (s *steps) rules() manifest.Rules {
 			return manifest.OfflineScope(gvk)
 		}
 	}
-	if s.below(16) == 15 {
+	if s.below(24) == 23 {
 		rules.Lasting = func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "Namespace" }
 	}
-	if s.below(16) == 15 {
+	if s.below(24) == 23 {
 		rules.HasStatus = func(gvk schema.GroupVersionKind) bool { return gvk.Kind == "ConfigMap" }
 	}
 	return rules
 }
 
-// variants are the ways to choose manifests.
-func variants() map[string]transform.Options {
-	return map[string]transform.Options{
-		"kubernetes/, all levels": {ConventionalDir: true, Recursive: true},
-		"root, all levels":        {Recursive: true},
-		"one level":               {YMLDir: "kubernetes/a"},
-		"a link":                  {YMLDir: "kubernetes/link", Recursive: true},
+// variant is a way to choose manifests, and how far they are trusted.
+type variant struct {
+	transform.Options
+	tier manifest.Tier
+}
+
+func variants() map[string]variant {
+	return map[string]variant{
+		"kubernetes/, all levels": {transform.Options{ConventionalDir: true, Recursive: true}, manifest.System},
+		"root, all levels":        {transform.Options{Recursive: true}, manifest.Application},
+		"one level":               {transform.Options{YMLDir: "kubernetes/a"}, manifest.System},
+		"a link":                  {transform.Options{YMLDir: "kubernetes/link", Recursive: true}, manifest.System},
+		"little allowed": {
+			transform.Options{Recursive: true, Limits: limits.Limits{}.With(limits.Documents, 8).With(limits.Entries, 30)}, manifest.Application},
 	}
 }
 
@@ -264,12 +280,12 @@ func FuzzRevisions(f *testing.F) {
 		if len(script) > 2_000 {
 			return // longer ones show nothing new
 		}
-		for name, options := range variants() {
+		for name, how := range variants() {
 			dir, err := os.MkdirTemp("", "revisions") // a name of the test's would be no URL
 			check(t, err)
 			t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 			from := newRepo(t, "file://"+dir, "worktree")
-			compare(t, name, &steps{script}, options, func(files tree) (repo.Revision, fs.FS) {
+			compare(t, name, &steps{script}, how, func(files tree) (repo.Revision, fs.FS) {
 				files.write(t, dir)
 				return resolve(t, from)
 			})
@@ -290,7 +306,7 @@ func TestRevisionsOfServer(t *testing.T) {
 	script := make([]byte, 300)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(script)
 	from, polls := newRepo(t, server.URL("site"), "branch:master"), 0
-	compare(t, "server", &steps{script}, transform.Options{Recursive: true, ConventionalDir: true}, func(files tree) (repo.Revision, fs.FS) {
+	compare(t, "server", &steps{script}, variants()["kubernetes/, all levels"], func(files tree) (repo.Revision, fs.FS) {
 		files.write(t, site.Work)
 		_, err := site.CommitWork("next")
 		check(t, err)
@@ -359,15 +375,19 @@ func resolve(t testing.TB, from *repo.Repo) (repo.Revision, fs.FS) {
 
 // compare takes stages through random revisions. What they say of each is what stages say
 // that see it first.
-func compare(t *testing.T, name string, random *steps, options transform.Options, commit func(tree) (repo.Revision, fs.FS)) {
-	files, used := tree{"kubernetes/a/deep/kept.yaml": configMap("kept", "kept", "1")}, newStages(t, options)
+func compare(t *testing.T, name string, random *steps, how variant, commit func(tree) (repo.Revision, fs.FS)) {
+	files, used := tree{"kubernetes/a/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: first, namespace: ignored}\n"}, newStages(t, how.Options)
+	for i := range 30 {
+		dir := []string{"kubernetes", "kubernetes/a", "kubernetes/a/deep", "kubernetes/b", "kubernetes/b/more", "elsewhere"}[i%6]
+		files[fmt.Sprintf("%s/first-%d.yaml", dir, i)] = configMap("first", fmt.Sprint("first-", i), "1")
+	}
 	for i := 0; len(random.left) > 0; i++ {
 		before := maps.Clone(files)
 		random.change(files)
 		revision, at := commit(files)
-		rules := random.rules()
+		rules := random.rules(how.tier)
 		got := used.outcome(t, revision, at, rules)
-		want := newStages(t, options).outcome(t, revision, at, rules)
+		want := newStages(t, how.Options).outcome(t, revision, at, rules)
 		if got != want {
 			t.Fatalf("%s, step %d, from\n%q\nto\n%q\ngot:\n%s\nfrom scratch:\n%s", name, i, before, files, got, want)
 		}
@@ -375,9 +395,9 @@ func compare(t *testing.T, name string, random *steps, options transform.Options
 }
 
 // rules are those of a cluster that serves the kinds of Kubernetes itself.
-func rules() manifest.Rules {
+func rules(tier manifest.Tier) manifest.Rules {
 	return manifest.Rules{
-		Tier:            manifest.Application,
+		Tier:            tier,
 		SystemNamespace: func(name string) bool { return name == "kube-system" },
 		Lasting:         func(schema.GroupVersionKind) bool { return true },
 	}
@@ -418,7 +438,7 @@ func BenchmarkCommit(b *testing.B) {
 			return loaded.Objects
 		}
 		judge := func(b *testing.B, loaded []manifest.Object) {
-			checked, err := s.checker.Check(loaded, rules())
+			checked, err := s.checker.Check(loaded, rules(manifest.Application))
 			check(b, err)
 			if len(checked.Objects) != objects {
 				b.Fatalf("%d objects", len(checked.Objects))

@@ -44,7 +44,8 @@ type Rules struct {
 // Checked is a set of objects as it may be applied.
 type Checked struct {
 	// Objects are in the order of the manifests, with their namespaces filled in
-	// and without what must not be sent.
+	// and without what must not be sent. The slice is shared with the Checker's memory:
+	// read it, never change it.
 	Objects []Object
 	// Unserved are the objects of kinds that neither the cluster nor the set knows. They
 	// are declared, and wait.
@@ -57,62 +58,6 @@ type Checked struct {
 type Unserved struct {
 	Object
 	Reason string // what it waits for
-}
-
-// Checker checks one set again and again. What it has found of a manifest stands
-// while the manifest is the very same (Load returns the same one for content that it
-// knows) and the rules say the same of its kind and its namespace. The other rules
-// must not change. Its zero value is ready; one goroutine at a time may use it.
-type Checker struct {
-	gate    *gate // nil until one is needed
-	known   map[*Content]finding
-	defined map[*Content]definition
-}
-
-// finding is what was found of a manifest that may be applied.
-type finding struct {
-	grounds
-	prepared *Content
-	warnings []string
-}
-
-// grounds are what the rules say of a manifest, besides what always holds.
-type grounds struct {
-	scope     Scope
-	hasStatus bool
-	system    bool // its namespace is a system namespace
-}
-
-// Check checks a set once.
-func Check(objects []Object, rules Rules) (Checked, error) { return new(Checker).Check(objects, rules) }
-
-// Check finds everything for which the objects may not be applied, and prepares
-// them for the API server. The error is of type Problems; then nothing may be
-// written for this set, and what is returned beside it is only good for display.
-func (k *Checker) Check(objects []Object, rules Rules) (Checked, error) {
-	c := check{
-		rules:   rules.withDefaults(),
-		before:  k.known,
-		known:   make(map[*Content]finding, len(objects)),
-		seen:    make(map[ID]Origin, len(objects)),
-		checked: Checked{Objects: make([]Object, 0, len(objects))},
-	}
-	c.defined, k.defined = definitions(objects, k.defined)
-	c.defineSchemas(objects)
-	if rules.Tier != System {
-		if k.gate == nil {
-			var err error
-			if k.gate, err = newGate(); err != nil {
-				return Checked{}, JoinProblems(err)
-			}
-		}
-		c.gate = k.gate
-	}
-	for _, o := range objects {
-		c.object(o)
-	}
-	k.known = c.known
-	return c.checked, c.problems.asError()
 }
 
 // withDefaults fills in what nil and "" stand for.
@@ -134,32 +79,44 @@ func (r Rules) withDefaults() Rules {
 
 // check is one run of a Checker.
 type check struct {
-	rules    Rules
-	defined  setKinds
-	gate     *gate // nil for the system tier
-	before   map[*Content]finding
+	rules   Rules
+	gate    *gate // nil for the system tier
+	objects []Object
+
+	defined     setKinds
+	definitions map[*Content]definition
+	kinds       map[schema.GroupVersionKind]ruling // what is known of those asked about
+	system      map[string]bool                    // of namespaces asked about, which are system namespaces
+
+	before   map[*Content]finding // of the last run
 	known    map[*Content]finding
 	seen     map[ID]Origin
 	checked  Checked
 	problems Problems
 }
 
+// ruling is what the rules say of a kind.
+type ruling struct {
+	scope     Scope
+	hasStatus bool
+	fault     string // why objects of it cannot be declared; "" if they can
+}
+
+func newCheck(objects []Object, rules Rules) *check {
+	return &check{rules: rules.withDefaults(), objects: objects, kinds: map[schema.GroupVersionKind]ruling{}, system: map[string]bool{}}
+}
+
 // object looks at one object and, if nothing is wrong, adds it to the result.
 func (c *check) object(o Object) {
-	scope, hasStatus := c.kind(o.GroupVersionKind())
-	if c.rules.Lasting != nil && !c.rules.Lasting(o.GroupVersionKind()) {
-		c.problem(o.draft(), fmt.Sprintf("objects of kind %s of %s cannot be declared: the API server does not let them be listed, watched and deleted",
-			o.GroupVersionKind().Kind, o.GroupVersionKind().GroupVersion()))
-		return
-	}
-	if fault := c.servedNowhere(o.GroupVersionKind()); fault != "" {
-		c.problem(o.draft(), fault)
+	kind := c.kind(o.GroupVersionKind())
+	if kind.fault != "" {
+		c.problem(o.draft(), kind.fault)
 		return
 	}
 	found, known := c.before[o.Content]
-	if !known || found.grounds != c.grounds(found.prepared.id, scope, hasStatus) {
+	if !known || found.grounds != c.grounds(found.prepared.id, kind) {
 		var fit bool
-		if found, fit = c.judge(o, scope, hasStatus); !fit {
+		if found, fit = c.judge(o, kind); !fit {
 			return
 		}
 	}
@@ -167,34 +124,53 @@ func (c *check) object(o Object) {
 	if !c.once(prepared.ID(), o.Origin) {
 		return
 	}
-	for _, warning := range found.warnings {
-		c.checked.Warnings = append(c.checked.Warnings, problemOf(prepared.ID(), o.Origin, warning).String())
-	}
-	if scope == ScopeUnknown {
+	c.warn(prepared, found.warnings)
+	if kind.scope == ScopeUnknown {
 		c.checked.Unserved = append(c.checked.Unserved, Unserved{prepared, c.unknown(o.GroupVersionKind())})
 		return
 	}
+	found.origin = o.Origin
 	c.known[o.Content] = found
 	c.checked.Objects = append(c.checked.Objects, prepared)
 }
 
+// warn notes what was changed or left out of an object.
+func (c *check) warn(o Object, warnings []string) {
+	for _, warning := range warnings {
+		c.checked.Warnings = append(c.checked.Warnings, problemOf(o.ID(), o.Origin, warning).String())
+	}
+}
+
 // grounds returns what the rules say of an object at its place.
-func (c *check) grounds(id ID, scope Scope, hasStatus bool) grounds {
-	return grounds{scope, hasStatus, c.gate != nil && c.rules.SystemNamespace(id.Namespace)}
+func (c *check) grounds(id ID, kind ruling) grounds {
+	return grounds{kind.scope, kind.hasStatus, c.isSystem(id.Namespace)}
+}
+
+// isSystem reports whether a namespace is closed to the set.
+func (c *check) isSystem(namespace string) bool {
+	if c.gate == nil {
+		return false
+	}
+	system, known := c.system[namespace]
+	if !known {
+		system = c.rules.SystemNamespace(namespace)
+		c.system[namespace] = system
+	}
+	return system
 }
 
 // judge looks at a manifest that is not known, or not on these grounds. It notes
 // what is wrong; fit reports that nothing is.
-func (c *check) judge(o Object, scope Scope, hasStatus bool) (found finding, fit bool) {
+func (c *check) judge(o Object, kind ruling) (found finding, fit bool) {
 	d := o.draft()
 	before := len(c.problems)
-	warnings, defaulted := c.place(d, scope)
-	found.grounds = c.grounds(d.ID(), scope, hasStatus)
-	c.allowed(d, scope, defaulted)
+	warnings, defaulted := c.place(d, kind.scope)
+	found.grounds = c.grounds(d.ID(), kind)
+	c.allowed(d, kind.scope, defaulted)
 	for _, fault := range ownAnnotationFaults(d) {
 		c.problem(d, fault)
 	}
-	faults, left := prepare(d, hasStatus)
+	faults, left := prepare(d, kind.hasStatus)
 	for _, fault := range faults {
 		c.problem(d, fault)
 	}
@@ -233,15 +209,28 @@ func (c *check) refuse(o draft, texts ...string) {
 	}
 }
 
-// kind reports where the objects of a kind live, and whether their status is a
-// subresource, according to the cluster or else to the set itself.
-func (c *check) kind(gvk schema.GroupVersionKind) (Scope, bool) {
-	defined, hasStatus, served := c.defined.lookup(gvk)
-	hasStatus = hasStatus || c.rules.HasStatus(gvk)
-	if scope := c.rules.Scope(gvk); scope != ScopeUnknown || !served {
-		return scope, hasStatus
+// kind returns what the rules say of a kind, and keeps it.
+func (c *check) kind(gvk schema.GroupVersionKind) ruling {
+	k, known := c.kinds[gvk]
+	if !known {
+		k = c.askOf(gvk)
+		c.kinds[gvk] = k
 	}
-	return defined.scope, hasStatus
+	return k
+}
+
+// askOf finds out where the objects of a kind live, and whether their status is a
+// subresource, according to the cluster or else to the set itself.
+func (c *check) askOf(gvk schema.GroupVersionKind) ruling {
+	if c.rules.Lasting != nil && !c.rules.Lasting(gvk) {
+		return ruling{fault: fmt.Sprintf("objects of kind %s of %s cannot be declared: the API server does not let them be listed, watched and deleted", gvk.Kind, gvk.GroupVersion())}
+	}
+	defined, hasStatus, served := c.defined.lookup(gvk)
+	k := ruling{scope: c.rules.Scope(gvk), hasStatus: hasStatus || c.rules.HasStatus(gvk), fault: c.servedNowhere(gvk)}
+	if k.scope == ScopeUnknown && served {
+		k.scope = defined.scope
+	}
+	return k
 }
 
 // unknown says why a kind's objects must wait.
@@ -274,7 +263,7 @@ func (c *check) allowed(o draft, scope Scope, defaulted bool) {
 		if defaulted && c.rules.NamespaceFromPod {
 			hint = ", where it goes because neither it nor the repo's configuration names a namespace: name one"
 		}
-		c.refuse(o, c.gate.object(o, scope, c.rules.SystemNamespace, hint)...)
+		c.refuse(o, c.gate.object(o, scope, c.isSystem, hint)...)
 	}
 	id := o.ID()
 	namespace := id.Namespace

@@ -43,8 +43,11 @@
 //
 // # Cost
 //
-// A revision costs what it changes. A Loader knows files by their hash and returns the same
-// Content for them; a Checker judges a Content again only if the rules say something else of
-// its kind or namespace. Contents are shared and never changed. They are kept as JSON, which
-// takes a tenth of the memory of a tree.
+// A revision costs what it changes. A Loader knows files and directories by their hash: it
+// returns the same Content for a file, and does not look into a directory (directory.go). A
+// Checker compares with the last set, and looks at what that did not have if nothing else can
+// come out differently (differences); a Content it judges again only if the rules say
+// something else of its kind or namespace. Contents are shared and never changed, nor are the
+// slices that Load and Check return. They are kept as JSON, which takes a tenth of the memory
+// of a tree.
 package manifest

@@ -2,8 +2,6 @@ package manifest
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,8 +16,9 @@ import (
 type Loader struct {
 	limits limits.Limits
 
-	mu     sync.Mutex
-	parsed map[string]*parsedFile // by content; only the files of the last Load
+	mu      sync.Mutex
+	last    *directory // the root of the last Load; nil if there was none
+	objects []Object   // of the last Load
 }
 
 // NewLoader returns a Loader that remembers nothing yet. The limits bound what
@@ -28,7 +27,7 @@ func NewLoader(bounds limits.Limits) *Loader { return &Loader{limits: bounds} }
 
 // Loaded is what manifest files hold, in path order and then file order.
 type Loaded struct {
-	// Objects are shared with the Loader's memory: read them, never change them.
+	// Objects, and the slice, are shared with the Loader's memory: read them, never change them.
 	Objects []Object
 	// Skipped says which documents are no Kubernetes object and were left out.
 	Skipped []Problem
@@ -40,35 +39,18 @@ type Loaded struct {
 // what could be read is returned beside it, so that Check can find the rest.
 //
 // A file whose fs.FileInfo has a method Hash() string, giving a hash of the
-// content, is not even opened if the last Load saw the same content.
+// content, is not even opened if the last Load saw the same content. A directory that
+// has one, of the names in it and what they stand for, is not looked into if the last
+// Load saw the same one there.
 func (l *Loader) Load(files fs.FS) (Loaded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-
-	found, problems := findFiles(files)
-	before := l.parsed
-	l.parsed = make(map[string]*parsedFile, len(found))
-	var loaded Loaded
-	var total cost
-	for _, at := range found {
-		path := at.path
-		file, err := l.read(files, at, before)
-		if err != nil {
-			problems = append(problems, unreadable(path, err))
-			continue
-		}
-		if err := total.add(file, l.limits); err != nil {
-			problems = append(problems, Problem{Origin: Origin{File: path}, Text: err.Error(), Err: err})
-			break
-		}
-		for _, o := range file.objects {
-			o.Origin.File = path
-			loaded.Objects = append(loaded.Objects, o)
-		}
-		loaded.skip(inFile(path, file.skipped))
-		problems = append(problems, inFile(path, file.problems)...)
+	run := newLoading(files, l)
+	if root := run.root(l.last); root != nil {
+		run.add(".", root)
+		l.last, l.objects = root, run.loaded.Objects
 	}
-	return loaded, problems.asError()
+	return run.loaded, run.problems.asError()
 }
 
 // skip notes documents that are left out. Of many only the first are named.
@@ -81,82 +63,6 @@ func (l *Loaded) skip(skipped []Problem) {
 		}
 		l.Skipped = append(l.Skipped, p)
 	}
-}
-
-// cost is what the manifests of a revision come to.
-type cost struct{ size, documents int64 }
-
-// add adds a file. The error reports the limit that this exceeds.
-func (c *cost) add(file *parsedFile, bounds limits.Limits) error {
-	c.size += file.size
-	c.documents += int64(file.documents)
-	return cmp.Or(
-		bounds.Check(limits.Manifests, "there are too many manifests", c.size),
-		bounds.Check(limits.Documents, "there are too many documents", c.documents),
-	)
-}
-
-// read returns what one file holds, from memory if its content is known.
-func (l *Loader) read(files fs.FS, at foundFile, before map[string]*parsedFile) (*parsedFile, error) {
-	key := at.key
-	if file := before[key]; key != "" && file != nil {
-		l.parsed[key] = file
-		return file, nil
-	}
-	data, err := fs.ReadFile(files, at.path)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.limits.Check(limits.File, "it is too large", int64(len(data))); err != nil {
-		return nil, err
-	}
-	if key == "" {
-		sum := sha256.Sum256(data)
-		key = "content:" + hex.EncodeToString(sum[:])
-	}
-	file := cmp.Or(l.parsed[key], before[key])
-	if file == nil {
-		file = parseFile(data, l.limits)
-	}
-	l.parsed[key] = file
-	return file, nil
-}
-
-// foundFile is a file: its path, and what its content is known by, "" if by nothing.
-type foundFile struct{ path, key string }
-
-// findFiles lists the files in path order, and the directories and files that
-// could not be looked at.
-func findFiles(files fs.FS) ([]foundFile, Problems) {
-	var found []foundFile
-	var problems Problems
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			var info fs.FileInfo
-			if info, err = entry.Info(); err == nil {
-				found = append(found, foundFile{path, knownHash(info)})
-			}
-		}
-		if err != nil {
-			problems = append(problems, unreadable(path, err))
-			if entry != nil && entry.IsDir() {
-				return fs.SkipDir
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		problems = append(problems, unreadable(".", err))
-	}
-	return found, problems
-}
-
-// knownHash returns the content hash that the file system itself knows, or "".
-func knownHash(info fs.FileInfo) string {
-	if hashed, ok := info.(interface{ Hash() string }); ok && hashed.Hash() != "" {
-		return "hash:" + hashed.Hash()
-	}
-	return ""
 }
 
 // unreadable words a failure to read a file, whose path fs errors repeat.

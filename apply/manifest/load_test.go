@@ -281,8 +281,8 @@ func TestLoaderRemembers(t *testing.T) {
 			t.Errorf("%s: %d files read, want %d; got:\n%s\nwant:\n%s", step.name, reads, step.reads, got, step.want)
 		}
 	}
-	if len(loader.parsed) != 1 {
-		t.Errorf("the loader remembers %d files, want those of the last Load only", len(loader.parsed))
+	if len(loader.last.entries) != 1 {
+		t.Errorf("the loader remembers %d files, want those of the last Load only", len(loader.last.entries))
 	}
 }
 
