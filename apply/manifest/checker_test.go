@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -116,9 +117,9 @@ func (e listedEntry) Info() (fs.FileInfo, error) {
 		return info, err
 	}
 	var text strings.Builder
-	for name, file := range e.fsys.MapFS {
+	for _, name := range slices.Sorted(maps.Keys(e.fsys.MapFS)) {
 		if strings.HasPrefix(name, e.name+"/") {
-			text.WriteString(name + string(file.Data))
+			text.WriteString(name + string(e.fsys.MapFS[name].Data))
 		}
 	}
 	return hashedInfo{info, text.String()}, nil
