@@ -25,7 +25,7 @@ build: ## build bin/kubesync
 demo: ## watch it work on a control plane of its own (KEEP=1 leaves it running)
 	@KEEP='$(KEEP)' scripts/demo
 
-unit: ## run what needs no control plane, in less than a minute
+unit: ## run what needs no control plane, in about a minute
 	@go test -short $(RACE) $(TESTFLAGS) ./...
 
 test: ## run all tests, unit and scenarios, on real servers (RACE=-race)
