@@ -29,7 +29,6 @@ const unservedWait = 5 * time.Second
 // Namespace. Approval lets the deletion pass, but never that of a Namespace with
 // objects in it that git still declares or that a person has exempted.
 type guard struct {
-	set   *Set
 	plan  *Plan
 	kinds *kube.Kinds // no older than the prune: a kind it lacks would be overlooked
 	// recreates says that the object is declared, and is to be created again at once.
@@ -42,7 +41,7 @@ type guard struct {
 // newGuard takes a fresh look at what the API server serves if what leaves can
 // hold objects of kinds that no manifest of ours names.
 func newGuard(ctx context.Context, plan *Plan, candidates []observed.Member) (guard, error) {
-	g := guard{set: plan.set, plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
+	g := guard{plan: plan, kinds: plan.kinds, going: map[types.UID]bool{}}
 	if !slices.ContainsFunc(candidates, func(m observed.Member) bool { return manifest.StepOf(m.ID.GroupKind()) == manifest.StepFoundations }) {
 		return g, nil
 	}
@@ -118,14 +117,14 @@ func (g guard) waits(m observed.Member, reason string) dataRisk {
 	for _, objection := range g.plan.consent.objections(revision, asObjects([]observed.Member{m})) {
 		text += "; " + objection
 	}
-	return dataRisk{reason: text + "; " + g.set.howToApprove(revision, m.ID.String()), approvable: true}
+	return dataRisk{reason: text + "; " + g.plan.set.howToApprove(revision, m.ID.String()), approvable: true}
 }
 
 // checkStatefulSet holds a StatefulSet that takes its claims along: with
 // persistentVolumeClaimRetentionPolicy.whenDeleted: Delete (KEP-1847) they are deleted
 // with it, and the data in them.
 func (g guard) checkStatefulSet(ctx context.Context, m observed.Member) (dataRisk, error) {
-	live, err := g.set.client.Get(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+	live, err := g.plan.set.client.Get(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 	switch {
 	case kube.DoesNotExist(err):
 		return dataRisk{}, nil // which is looked at again when it is deleted
@@ -141,7 +140,7 @@ func (g guard) checkStatefulSet(ctx context.Context, m observed.Member) (dataRis
 
 // checkCRD holds a CRD whose objects are still there: they would all go with it.
 func (g guard) checkCRD(ctx context.Context, m observed.Member) (dataRisk, error) {
-	crd, err := g.set.cluster.own.Get(ctx, m.GVR, "", m.ID.Name)
+	crd, err := g.plan.set.cluster.own.Get(ctx, m.GVR, "", m.ID.Name)
 	if err != nil {
 		return dataRisk{}, fmt.Errorf("read the CRD: %w", err)
 	}
@@ -151,7 +150,7 @@ func (g guard) checkCRD(ctx context.Context, m observed.Member) (dataRisk, error
 			continue
 		}
 		var in []string
-		err := g.set.cluster.own.ListMetadata(ctx, served.GVR, "", "", func(meta *metav1.PartialObjectMetadata) {
+		err := g.plan.set.cluster.own.ListMetadata(ctx, served.GVR, "", "", func(meta *metav1.PartialObjectMetadata) {
 			if !g.going[meta.UID] {
 				in = append(in, observed.NewMember(gvk.GroupKind(), served.GVR, meta).ID.String())
 			}
@@ -202,7 +201,7 @@ func (g guard) checkNamespace(ctx context.Context, m observed.Member) (dataRisk,
 func (g guard) content(m observed.Member, live metav1.Object) prune.Content {
 	c := prune.Content{
 		UID: m.UID, Name: m.ID.String(), Claim: m.ID.GroupKind() == claimKind,
-		Own:   m.Set == g.set.id && m.Applied && g.set.ledger.IsRecorded(m),
+		Own:   m.Set == g.plan.set.id && m.Applied && g.plan.set.ledger.IsRecorded(m),
 		Usual: comesWithNamespace(m, live),
 		Going: g.going[m.UID],
 	}
@@ -220,13 +219,13 @@ func (g guard) content(m observed.Member, live metav1.Object) prune.Content {
 func (g guard) holds(ctx context.Context, gvk schema.GroupVersionKind, served kube.ServedKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
 	for deadline := time.Now().Add(unservedWait); ; {
 		var held []metav1.PartialObjectMetadata
-		err := g.set.cluster.own.ListMetadata(ctx, served.GVR, namespace, "", func(meta *metav1.PartialObjectMetadata) {
+		err := g.plan.set.cluster.own.ListMetadata(ctx, served.GVR, namespace, "", func(meta *metav1.PartialObjectMetadata) {
 			held = append(held, metav1.PartialObjectMetadata{ObjectMeta: meta.ObjectMeta})
 		})
 		if !apierrors.IsNotFound(err) {
 			return held, err
 		}
-		fresh, failure := g.set.cluster.refreshKinds(ctx)
+		fresh, failure := g.plan.set.cluster.refreshKinds(ctx)
 		if failure != nil {
 			return nil, failure
 		}
