@@ -70,6 +70,7 @@ func newLab(t *testing.T) *lab {
 	}
 	dir := t.TempDir()
 	list := []map[string]any{}
+	var first string // revision of the hostile repo
 	for name, files := range map[string]map[string]string{
 		"platform": {"policy.yaml": inShop("platforms")}, "neighbour": {"theirs.yaml": inShop("neighbours") + "---\n" + configMap("theirs", "office")},
 		"hostile": baseline(),
@@ -78,12 +79,13 @@ func newLab(t *testing.T) *lab {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := repo.Commit("First", files); err != nil {
+		revision, err := repo.Commit("First", files)
+		if err != nil {
 			t.Fatal(err)
 		}
 		entry := map[string]any{"url": "file://" + repo.Bare, "name": name, "privileged": name == "platform"}
 		if name == "hostile" {
-			l.hostile = repo
+			l.hostile, first = repo, revision
 			entry["namespaces"] = []string{"shop", "vault", "kube-system", "kube-public", "baseline"}
 			entry["namespace"] = "shop"
 		}
@@ -98,6 +100,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	l.start(t, daemon.Env{"CONFIG": listFile, "KUBECONFIG": account.Kubeconfig, "LISTEN": "off", "INTERVAL": "5s"})
+	l.synced(t, first) // before it listens to signals, one would end it
 	return l
 }
 
@@ -141,14 +144,6 @@ func (l *lab) kubectl(t *testing.T, stdin string, args ...string) {
 // says of it.
 func (l *lab) push(t *testing.T, files map[string]string) entry {
 	t.Helper()
-	var last *entry
-	read := func(each func(line []byte)) {
-		t.Helper()
-		if err := l.daemon.Lines(each); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read(func([]byte) {}) // what came before
 	revision, err := l.hostile.Commit("Next", files)
 	if err != nil {
 		t.Fatal(err)
@@ -156,19 +151,30 @@ func (l *lab) push(t *testing.T, files map[string]string) entry {
 	if err := l.daemon.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	return l.synced(t, revision)
+}
+
+// synced waits until the daemon has synced a revision of the hostile repo, and returns what
+// it says of it.
+func (l *lab) synced(t *testing.T, revision string) entry {
+	t.Helper()
+	var last *entry
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		read(func(line []byte) {
+		err := l.daemon.Lines(func(line []byte) {
 			var e entry
 			if json.Unmarshal(line, &e) == nil && e.Repo == "hostile" && e.Revision != "" && strings.HasPrefix(revision, e.Revision) &&
 				strings.HasPrefix(e.Message, "sync") {
 				last = &e
 			}
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if last != nil {
 			return *last
 		}
 	}
-	t.Fatalf("the daemon says nothing of revision %s", revision)
+	t.Fatalf("the daemon says nothing of revision %s:\n%s", revision, l.daemon.Tail())
 	return entry{}
 }
 
