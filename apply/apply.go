@@ -106,12 +106,21 @@ func (s *Set) verifies(now time.Time) bool {
 	return due
 }
 
+// verifyDue reports whether the next sync is to apply everything.
+func (s *Set) verifyDue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.verify.IsZero() && now.After(s.verify)
+}
+
 // applySteps writes the objects, each step finished before the next. A single
 // object's failure stops nothing else; an API server that cannot be reached does.
 func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
-	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: s.verifies(time.Now()), goneBy: soon()}
-	result.Outcomes = slices.Grow(result.Outcomes, len(plan.objects))
-	for at, objects := range manifest.InSteps(plan.objects) {
+	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: plan.base == nil && s.verifies(time.Now()), goneBy: soon()}
+	all := plan.toLookAt()
+	result.Others = len(plan.objects) - len(all)
+	result.Outcomes = slices.Grow(result.Outcomes, len(all))
+	for at, objects := range manifest.InSteps(all) {
 		outcomes, err := inStep(ctx, s.cluster, w.toWrite(objects, result), w.write)
 		result.Outcomes = append(result.Outcomes, outcomes...)
 		if err != nil {

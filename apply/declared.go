@@ -14,6 +14,13 @@ import (
 // declare makes the objects those that the set declares from now on. An object that is
 // declared no more is not being written when this returns.
 func (s *Set) declare(ctx context.Context, plan *Plan) error {
+	if plan.base != nil {
+		s.ledger.Change(plan.changed)
+		s.mu.Lock()
+		s.pending, s.waiting = false, nil
+		s.mu.Unlock()
+		return nil
+	}
 	pending := make([]manifest.ID, len(plan.held))
 	for i, o := range plan.held {
 		pending[i] = o.ID

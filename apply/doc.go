@@ -6,8 +6,8 @@
 //
 //  1. [Set.Plan] loads and checks the files, reads the set's parent (readParent), finds the
 //     live objects of the kinds in use (Plan.survey) and what has left the set (findLeaving).
-//     It writes nothing. It needs the watches that [Cluster.Watch] keeps, or lists (package
-//     inventory).
+//     It writes nothing, and needs watches ([Cluster.Watch]) or lists (package inventory). Where
+//     only contents change it builds on the last sync, and looks at nothing else (Plan.buildOn).
 //  2. [Set.Apply] widens the parent, keeps the RoleBindings of the application tier, writes
 //     the objects step by step (applySteps, writer.write, sending.do), prunes (pruning.rest) and
 //     records the result in the parent. [Set.DryRun] goes the same way and writes nothing.

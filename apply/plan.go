@@ -57,7 +57,11 @@ type Plan struct {
 	consent  consent                    // what a person has approved
 	taken    map[manifest.ID]string     // what another repo of this daemon declares already
 
+	base    *base             // nil where everything is looked at
+	changed []manifest.Object // that differ from the base
+
 	basis    *basis         // nil where it is not all seen
+	seen     inventory.Seen // of the set's objects, when the plan was begun
 	owners   *owners        // who owns what is another's, as far as that was looked up
 	webhooks *kube.Webhooks // which configurations webhooks are in, looked up when one fails
 }
@@ -72,11 +76,13 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 			return Plan{}, err
 		}
 	}
-	begun, known := s.basis()
+	last := s.base
+	s.base = nil // until a plan of its own ends well
+	begun, seen, known := s.begin()
 	loaded, loadErr := compute(ctx, s.cluster, func() (manifest.Loaded, error) { return s.loader.Load(files) })
 	plan := Plan{set: s, Revision: revision, Warnings: skippedWarnings(loaded.Skipped), owners: &owners{}, webhooks: &kube.Webhooks{}}
 	if known {
-		plan.basis = &begun
+		plan.basis, plan.seen = &begun, seen
 	}
 	var err error
 	if plan.kinds, err = s.kindsFor(ctx, loaded.Objects); err != nil {
@@ -90,11 +96,16 @@ func (s *Set) Plan(ctx context.Context, files fs.FS, revision Provenance) (Plan,
 		return Plan{}, err
 	}
 	plan.Warnings = append(plan.Warnings, checked.Warnings...)
-	keeps := s.cluster.whatKeeps(ctx, dyingHomes(checked.Objects, plan.live))
-	plan.objects, plan.held = pendHomeless(checked.Objects, unserved(checked.Unserved, plan.kinds), plan.live, keeps)
 	if plan.parent, err = s.readParent(ctx); err != nil {
 		return Plan{}, err
 	}
+	if plan.buildOn(last, checked) {
+		plan.consent = plan.consented(ctx)
+		s.cluster.readAt(s.options.Name, revision.Polled)
+		return plan, nil
+	}
+	keeps := s.cluster.whatKeeps(ctx, dyingHomes(checked.Objects, plan.live))
+	plan.objects, plan.held = pendHomeless(checked.Objects, unserved(checked.Unserved, plan.kinds), plan.live, keeps)
 	s.ledger.ReadRecord(plan.parent.Live != nil, plan.parent.Binary(parent.BinaryMembers))
 	if err := plan.lookForMembers(ctx); err != nil {
 		return Plan{}, err
@@ -236,6 +247,9 @@ func (p Plan) leftUnknown() []schema.GroupKind {
 
 // scope is where the set has or is to have objects.
 func (p Plan) scope() inventory.Scope {
+	if p.base != nil {
+		return p.base.scope
+	}
 	in := inventory.ScopeOf(append(idsOf(p.objects), p.found...))
 	maps.Copy(in.Kinds, p.parent.Kinds())
 	for _, ns := range p.parent.Namespaces() {

@@ -35,7 +35,7 @@ func (s *Set) forgetGone(plan *Plan, result Result) {
 		}
 	}
 	s.ledger.Disown(gone)
-	if plan.seesAll() {
+	if plan.base == nil && plan.seesAll() {
 		s.ledger.CutBack(plan.members)
 	}
 }

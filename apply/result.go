@@ -3,7 +3,6 @@ package apply
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/kubesync/kubesync/apply/manifest"
@@ -68,20 +67,19 @@ type Result struct {
 	// Waits says for which other repos pruning waits, since what left this one may have
 	// moved there; empty if for none. It goes on by itself.
 	Waits string
-	// Standing says that nothing was looked at, because nothing has happened since the sync
-	// before: all is as that one found it, and there are no Outcomes, but their Counts.
-	Standing bool
-	counts   map[Action]int // where it is set
+	// Others is how many objects were not looked at, because nothing has happened to them or
+	// their manifests since the sync before: they are Unchanged, and not among the Outcomes.
+	Others int
 	// Suspended says who stopped every write to the set; empty if no one did.
 	Suspended string
 }
 
 // Counts returns how many objects had each action.
 func (r Result) Counts() map[Action]int {
-	if r.Standing {
-		return maps.Clone(r.counts)
-	}
 	counts := map[Action]int{}
+	if r.Others > 0 {
+		counts[Unchanged] = r.Others
+	}
 	for _, outcome := range r.Outcomes {
 		counts[outcome.Action]++
 	}

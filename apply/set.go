@@ -75,6 +75,7 @@ type Set struct {
 	active   bool       // drift may be corrected: no one has suspended the set
 	pending  bool       // the last plan had pending objects
 	standing *standing  // nil if the last sync changed something, or left something to be done
+	base     *base      // nil if the last sync left something to be done; used by Plan and Apply alone
 	verify   time.Time  // when the next verification is due
 	waiting  []string   // the other repos that pruning, or an object, waits for
 	// The parent's annotations and labels, as last read or written.

@@ -1,10 +1,10 @@
 package apply
 
 import (
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/kube"
 )
 
@@ -39,9 +39,8 @@ func (s *Set) Standing(revision Provenance) (Result, bool) {
 	now, known := s.basis()
 	s.mu.Lock()
 	last := s.standing
-	due := !s.verify.IsZero() && time.Now().After(s.verify)
 	s.mu.Unlock()
-	if !known || due || last == nil || last.basis != now ||
+	if !known || s.verifyDue(time.Now()) || last == nil || last.basis != now ||
 		last.revision.ID != revision.ID || last.revision.Ref != revision.Ref {
 		return Result{}, false
 	}
@@ -51,16 +50,22 @@ func (s *Set) Standing(revision Provenance) (Result, bool) {
 
 // basis returns what a plan that is made now depends on; false while some of it is not seen.
 func (s *Set) basis() (basis, bool) {
+	now, _, known := s.begin()
+	return now, known
+}
+
+// begin returns the basis of a plan that is made now, and what was seen of the set's objects.
+func (s *Set) begin() (basis, inventory.Seen, bool) {
 	w := s.cluster.watched()
 	if w == nil {
-		return basis{}, false
+		return basis{}, nil, false
 	}
-	members, known := w.members.Changes(s.user)
+	members, known := w.members.Seen(s.user)
 	parents, _, _ := w.parents.State()
 	namespaces, _, _ := w.namespaces.State()
 	parent, there := w.parents.Get(s.parentName)
 	if !known || !parents || !namespaces || !there {
-		return basis{}, false
+		return basis{}, nil, false
 	}
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -68,9 +73,9 @@ func (s *Set) basis() (basis, bool) {
 		kinds:      s.cluster.kinds,
 		parent:     parent.ResourceVersion,
 		namespaces: w.namespaces.Changes(""),
-		members:    members,
+		members:    members.Count(),
 		wakes:      s.wakes.Load(),
-	}, true
+	}, members, true
 }
 
 // stand notes a sync, made of what its plan was begun with, if it changed nothing and nothing
@@ -79,16 +84,18 @@ func (s *Set) stand(plan *Plan, result Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.standing = nil
-	if plan.basis == nil || !result.settled() || len(plan.blind)+len(plan.unseen) > 0 || !s.ledger.Settled(time.Now()) {
+	if plan.basis == nil || !result.clean() || len(plan.blind)+len(plan.unseen) > 0 || !s.ledger.Settled(time.Now()) {
 		return
 	}
-	counts := result.Counts()
-	s.standing = &standing{revision: plan.Revision, basis: *plan.basis, result: Result{Warnings: slices.Clone(result.Warnings), Standing: true, counts: counts}}
+	s.leaveBase(plan)
+	if !result.settled() {
+		return
+	}
+	s.standing = &standing{revision: plan.Revision, basis: *plan.basis, result: Result{Warnings: slices.Clone(result.Warnings), Others: result.Counts()[Unchanged]}}
 }
 
 // settled reports whether a sync found everything as it is to be, and leaves nothing to be done
 // or approved.
 func (r Result) settled() bool {
-	return r.PruneHeld == "" && r.Approve == "" && r.Waits == "" && r.Suspended == "" &&
-		maps.Equal(r.Counts(), map[Action]int{Unchanged: len(r.Outcomes)})
+	return r.clean() && r.Counts()[Unchanged] == len(r.Outcomes)+r.Others
 }

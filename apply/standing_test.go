@@ -12,10 +12,10 @@ import (
 )
 
 // again syncs the newest revision once more.
-func (r *repo) again(documents ...string) apply.Result {
+func (r *repo) again(documents ...string) {
 	r.t.Helper()
 	r.rev--
-	return r.sync(documents...)
+	r.sync(documents...)
 }
 
 // stands reports whether the newest revision's last sync stands, polled at a time.
@@ -43,7 +43,7 @@ func TestStanding(t *testing.T) {
 	}
 	settle()
 	result, _ := r.set.Standing(apply.Provenance{Revision: revision.Revision{ID: r.revision()}, Polled: time.Now()})
-	if counts := result.Counts(); !result.Standing || len(result.Outcomes) > 0 || counts[apply.Unchanged] != 2 || len(counts) != 1 || result.Err() != nil {
+	if counts := result.Counts(); result.Others != 2 || len(result.Outcomes) > 0 || counts[apply.Unchanged] != 2 || len(counts) != 1 || result.Err() != nil {
 		t.Errorf("got %+v", result)
 	}
 	if _, stands := r.set.Standing(apply.Provenance{Revision: revision.Revision{ID: "another"}}); stands {

@@ -25,6 +25,9 @@ func (p *Plan) enterNamespaces(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(p.unseen) == 0 {
+		return nil
+	}
 	waiting := inventory.ScopeOf(slices.Collect(maps.Keys(p.declared))).Namespaces
 	if !slices.ContainsFunc(p.unseenNamespaces(), func(ns string) bool { return p.live.has(ns) || !waiting[ns] }) {
 		return nil // the objects that wait for these namespaces keep them in the parent

@@ -106,7 +106,7 @@ func (s *stages) Apply(ctx context.Context, _ apply.Plan) (apply.Result, error) 
 }
 
 func (s *stages) Standing(apply.Provenance) (apply.Result, bool) {
-	return apply.Result{Standing: true}, s.standing
+	return apply.Result{Others: 1}, s.standing
 }
 
 func (s *stages) NotReady(_ context.Context, of []manifest.ID) ([]apply.NotReady, error) {

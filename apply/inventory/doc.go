@@ -7,7 +7,9 @@
 //     is of them is known.
 //  3. Both return an [Inventory] of what matters to the set, by its [Interest]: its own members,
 //     and those objects of others that it declares.
-//  4. [Watches] runs the watches, and reports as [Blind] what cannot be seen at the moment.
+//  4. [Tracker.Seen] and [Tracker.ChangedSince] say which of the set's members have changed between
+//     two plans; it is not known across a new list, or after too many changes.
+//  5. [Watches] runs the watches, and reports as [Blind] what cannot be seen at the moment.
 //
 // Safety rules:
 //

@@ -279,27 +279,69 @@ func (t *Tracker) lookAt(ctx context.Context, gk schema.GroupKind, namespace str
 	return v, false, nil
 }
 
-// Changes counts what has changed about the objects of a set, of all kinds that it
-// uses; false while of some it is not known what there is.
-func (t *Tracker) Changes(s *User) (changes uint64, known bool) {
+// Seen is how much of what changes was seen of a set's objects: the count of each view.
+type Seen map[*view]uint64
+
+// Count adds it up.
+func (s Seen) Count() (changes uint64) {
+	for _, count := range s {
+		changes += count
+	}
+	return changes
+}
+
+// Seen returns what was seen until now of the objects of a set, of all kinds that it uses;
+// false while of some it is not known what there is.
+func (t *Tracker) Seen(s *User) (seen Seen, known bool) {
+	views, known := t.viewsOf(s)
+	seen = make(Seen, len(views))
+	for _, v := range views {
+		seen[v] = v.Changes(s.ID)
+	}
+	return seen, known
+}
+
+// ChangedSince returns which objects of a set have changed since so much was seen, some more
+// than once; false if that is not known of each, or while of some kind it is not known what there is.
+func (t *Tracker) ChangedSince(s *User, seen Seen) (changed []manifest.ID, known bool) {
+	views, known := t.viewsOf(s)
+	if !known || len(views) != len(seen) {
+		return nil, false
+	}
+	for _, v := range views {
+		before, seenBefore := seen[v]
+		if !seenBefore {
+			return nil, false
+		}
+		ids, known := v.ChangedSince(s.ID, before)
+		if !known {
+			return nil, false
+		}
+		changed = append(changed, ids...)
+	}
+	return changed, true
+}
+
+// viewsOf returns all that is followed for a set; false unless it is all current.
+func (t *Tracker) viewsOf(s *User) (views []*view, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for gk := range t.users[s] {
 		kind := t.kinds[gk]
 		if kind == nil {
-			return 0, false
+			return nil, false
 		}
 		for _, v := range kind.views {
 			if v.forbidden() {
 				continue
 			}
 			if current, _, _ := v.State(); !current {
-				return 0, false
+				return nil, false
 			}
-			changes += v.Changes(s.ID)
+			views = append(views, v)
 		}
 	}
-	return changes, true
+	return views, true
 }
 
 // Find returns what is known of an object; known reports whether it was looked for,

@@ -3,6 +3,7 @@
 //
 //  1. [Ledger.Declare] makes the objects of a plan those that the set declares. What is known of
 //     the ones that stay is kept; of the others a proof of an earlier process may say it.
+//     [Ledger.Change] is for a revision that declares the same objects with other content.
 //  2. Whoever writes an object holds its [Entry] ([Entry.Begin], [Ledger.End]), and notes the
 //     answer with [Ledger.Wrote].
 //  3. An event goes to [Ledger.Saw], which compares it with what was sent ([Condition]) and returns

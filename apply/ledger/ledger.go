@@ -21,6 +21,8 @@ type Ledger struct {
 
 	mu      sync.Mutex             // guards what follows
 	objects map[manifest.ID]*Entry // nil before the first sync
+	// unsent are those of the objects that are declared with other content than was sent.
+	unsent map[manifest.ID]*Entry
 	// resting is what is known of objects that are declared and pending: whoever corrects
 	// them may have to know, of a Job, that it has run.
 	resting map[manifest.ID]*Entry
@@ -29,10 +31,14 @@ type Ledger struct {
 	// What an earlier process recorded, until the set declares something.
 	proofs proofs
 	ended  finished
+	// listed are the proofs of all objects that have one, sorted; nil where they are to be
+	// gathered anew.
+	listed []proof
 	// recorded are the UIDs that the answers to the set's own writes have named, also those
 	// to an earlier process, as the parent records them. Nothing else is deleted.
 	recorded   prune.Record
-	parentless bool // the parent was not there when a plan began
+	encoded    []byte // the record as the parent holds it; nil where it has changed
+	parentless bool   // the parent was not there when a plan began
 	// left says since when members are declared no more.
 	left map[manifest.ID]time.Time
 	// rejected holds what the API server called a mistake in the manifest, with
@@ -81,7 +87,7 @@ func (l *Ledger) Declare(now Declaration) (left []*Entry) {
 	if before == nil {
 		l.proofs, l.ended = readProofs(now.Proofs), readFinished(now.Finished)
 	}
-	l.objects = make(map[manifest.ID]*Entry, len(now.Objects))
+	l.objects, l.unsent, l.listed = make(map[manifest.ID]*Entry, len(now.Objects)), map[manifest.ID]*Entry{}, nil
 	for _, o := range now.Objects {
 		id := o.ID()
 		e := cmp.Or(before[id], l.resting[id])
@@ -90,17 +96,44 @@ func (l *Ledger) Declare(now Declaration) (left []*Entry) {
 			live, there := now.Live[id]
 			l.prove(e, o, live, there)
 		}
-		if was := e.object.Content; was != nil && was.Digest() == e.sent && was.Digest() != o.Digest() {
-			e.before = was
-		}
-		e.object = o
 		l.objects[id] = e
+		l.become(e, o)
 		delete(before, id)
 	}
 	l.rest(now.Pending, before)
 	l.noteHomes(now)
 	l.proofs, l.ended = nil, nil
 	return slices.Collect(maps.Values(before))
+}
+
+// Change gives objects that are declared, and stay so, another content or origin.
+func (l *Ledger) Change(objects []manifest.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range objects {
+		l.become(l.objects[o.ID()], o)
+	}
+}
+
+// become has an entry stand for what is declared now of its object. The caller holds mu.
+func (l *Ledger) become(e *Entry, o manifest.Object) {
+	if was := e.object.Content; was != nil && was.Digest() == e.sent && was.Digest() != o.Digest() {
+		e.before = was
+	}
+	e.object = o
+	l.noteUnsent(e)
+}
+
+// noteUnsent notes whether the content that is declared of an object was sent. The caller
+// holds mu.
+func (l *Ledger) noteUnsent(e *Entry) {
+	switch id := e.object.ID(); {
+	case l.objects[id] != e:
+	case e.sent == e.object.Digest():
+		delete(l.unsent, id)
+	default:
+		l.unsent[id] = e
+	}
 }
 
 // rest keeps what is known of the objects that are held back. No one corrects them, and
@@ -156,6 +189,19 @@ func (l *Ledger) IDs() []manifest.ID {
 	return slices.Collect(maps.Keys(l.objects))
 }
 
+// Objects returns those of some objects that the set declares.
+func (l *Ledger) Objects(ids []manifest.ID) []manifest.Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var declared []manifest.Object
+	for _, id := range ids {
+		if e := l.objects[id]; e != nil {
+			declared = append(declared, e.object)
+		}
+	}
+	return declared
+}
+
 // Entry returns what is known of an object that the set declares, nil if it
 // declares it no more.
 func (l *Ledger) Entry(id manifest.ID) *Entry {
@@ -208,7 +254,9 @@ func (l *Ledger) Wrote(e *Entry, o manifest.Object, m observed.Member) {
 	ended := e.finished && e.uid == m.UID && e.sent == o.Digest()
 	l.recordAnswer(e.uid, m.UID)
 	e.sent, e.uid, e.entry, e.drift, e.before = o.Digest(), m.UID, m.Entry, nil, nil
-	e.finished, e.proof = m.Finished || ended, newProof(m.ID, m.UID, o.Digest(), m.Entry)
+	e.finished = m.Finished || ended
+	l.noteUnsent(e)
+	l.reprove(e, newProof(m.ID, m.UID, o.Digest(), m.Entry))
 }
 
 // Standing is how a declared object stands to what was sent of it.

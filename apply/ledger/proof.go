@@ -84,20 +84,54 @@ func (l *Ledger) prove(e *Entry, o manifest.Object, live observed.Member, there 
 func (l *Ledger) Proofs(ahead bool, room int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sorted := make([]proof, 0, len(l.objects))
-	for _, e := range l.objects {
-		if e.proof != (proof{}) && (!ahead || e.sent == e.object.Digest()) {
-			sorted = append(sorted, e.proof)
+	if l.listed == nil {
+		l.list()
+	}
+	wrong := proofs{} // of what is about to be sent with other content
+	for _, e := range l.unsent {
+		if ahead {
+			wrong[e.proof] = true
 		}
 	}
-	slices.SortFunc(sorted, func(a, b proof) int { return bytes.Compare(a[:], b[:]) })
-	sorted = sorted[:min(len(sorted), room/proofSize)]
-	recorded := make([]byte, 0, len(sorted)*proofSize)
-	for _, one := range sorted {
-		recorded = append(recorded, one[:]...)
+	recorded := make([]byte, 0, len(l.listed)*proofSize)
+	for _, one := range l.listed {
+		if len(recorded)+proofSize > room {
+			break
+		}
+		if len(wrong) == 0 || !wrong[one] {
+			recorded = append(recorded, one[:]...)
+		}
 	}
 	return recorded
 }
+
+// list gathers the proofs of all objects. The caller holds mu.
+func (l *Ledger) list() {
+	l.listed = make([]proof, 0, len(l.objects))
+	for _, e := range l.objects {
+		if e.proof != (proof{}) {
+			l.listed = append(l.listed, e.proof)
+		}
+	}
+	slices.SortFunc(l.listed, proof.compare)
+}
+
+// reprove gives an entry another proof. The caller holds mu.
+func (l *Ledger) reprove(e *Entry, now proof) {
+	before := e.proof
+	e.proof = now
+	if before == now || l.listed == nil || l.objects[e.object.ID()] != e {
+		return
+	}
+	if at, found := slices.BinarySearchFunc(l.listed, before, proof.compare); found {
+		l.listed = slices.Delete(l.listed, at, at+1)
+	}
+	if at, found := slices.BinarySearchFunc(l.listed, now, proof.compare); !found && now != (proof{}) {
+		l.listed = slices.Insert(l.listed, at, now)
+	}
+}
+
+func (p proof) compare(other proof) int { return bytes.Compare(p[:], other[:]) }
 
 // finished are the Jobs that have ended, each with the content it had, as a parent
 // records them.

@@ -1,7 +1,11 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 	"testing/fstest"
 	"unique"
@@ -76,10 +80,55 @@ func TestProofsAheadOfAWrite(t *testing.T) {
 	t.Parallel()
 	l := written(t, 3)
 	changing := l.objects[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "1"}]
-	changing.object = numbered(t, 1, "new")
+	l.Change([]manifest.Object{numbered(t, 1, "new")})
 	ahead := readProofs(l.Proofs(true, ProofRoom))
 	if len(ahead) != 2 || ahead[changing.proof] {
 		t.Errorf("%d proofs ahead of the write, among them that of what changes: %v", len(ahead), ahead[changing.proof])
+	}
+}
+
+// What is kept of proofs between two records agrees with what all objects have.
+func TestProofsAgree(t *testing.T) {
+	t.Parallel()
+	const size = 10
+	random := rand.New(rand.NewPCG(1, 2))
+	l := written(t, size)
+	all := map[manifest.ID]bool{}
+	for id := range l.objects {
+		all[id] = true
+	}
+	for step := range 500 {
+		at := random.IntN(size)
+		o := numbered(t, at, "v"+strconv.Itoa(random.IntN(3)))
+		e := l.Entry(o.ID())
+		switch random.IntN(8) {
+		case 0: // a revision of another set of objects
+			var objects []manifest.Object
+			for i := range size {
+				objects = append(objects, numbered(t, i, "v"+strconv.Itoa(random.IntN(2))))
+			}
+			l.Declare(Declaration{Objects: objects, All: all})
+		case 1, 2, 3:
+			l.Change([]manifest.Object{o})
+		case 4: // a correction sends what was sent last
+			l.Wrote(e, numbered(t, at, "old"), observed.Member{ID: o.ID(), UID: e.uid, Entry: e.entry})
+		default:
+			l.Wrote(e, e.object, observed.Member{ID: o.ID(), UID: types.UID(strconv.Itoa(random.IntN(50))), Entry: e.entry})
+		}
+		for _, ahead := range []bool{true, false} {
+			want := proofs{}
+			for _, e := range l.objects {
+				if !ahead || e.sent == e.object.Digest() {
+					want[e.proof] = true
+				}
+			}
+			if got := readProofs(l.Proofs(ahead, ProofRoom)); !maps.Equal(got, want) {
+				t.Fatalf("after %d steps, ahead %t: %d proofs, want %d", step+1, ahead, len(got), len(want))
+			}
+		}
+		if want := l.recorded.Encode(MaxRecorded); !bytes.Equal(l.Members(), want) {
+			t.Fatalf("after %d steps the record is not as it is kept", step+1)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ func (l *Ledger) ReadRecord(hasParent bool, members []byte) {
 	defer l.mu.Unlock()
 	switch {
 	case !hasParent:
+		l.encoded = nil
 		l.recorded, l.parentless = prune.Record{}, true
 		for _, e := range l.objects {
 			if e.uid != "" {
@@ -31,15 +32,18 @@ func (l *Ledger) ReadRecord(hasParent bool, members []byte) {
 	case l.objects == nil, l.parentless: // that it was gone may have been a false answer
 		recorded := prune.Decode(members)
 		maps.Copy(recorded, l.recorded)
-		l.recorded, l.parentless = recorded, false
+		l.recorded, l.parentless, l.encoded = recorded, false, nil
 	}
 }
 
-// Members is the record as the parent holds it.
+// Members is the record as the parent holds it. The caller must not change it.
 func (l *Ledger) Members() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.recorded.Encode(MaxRecorded)
+	if l.encoded == nil {
+		l.encoded = l.recorded.Encode(MaxRecorded)
+	}
+	return l.encoded
 }
 
 // IsRecorded reports whether the set has a record of having written the very object.
@@ -67,6 +71,7 @@ func (l *Ledger) Disown(members []observed.Member) {
 	defer l.mu.Unlock()
 	for _, m := range members {
 		l.recorded.Remove(m.UID)
+		l.encoded = nil
 	}
 }
 
@@ -78,6 +83,7 @@ func (l *Ledger) recordAnswer(before, uid types.UID) {
 	}
 	l.recorded.Remove(before)
 	l.recorded.Add(uid)
+	l.encoded = nil
 }
 
 // CutBack takes off the record, where that has grown far beyond what is there because others
@@ -96,4 +102,5 @@ func (l *Ledger) CutBack(live map[manifest.ID]observed.Member) {
 		there.Add(e.uid)
 	}
 	l.recorded.Keep(there)
+	l.encoded = nil
 }

@@ -52,6 +52,11 @@ type Checked struct {
 	Unserved []Unserved
 	// Warnings report what was changed or left out, for a person.
 	Warnings []string
+
+	// Stay reports that these are, by identity and version, the objects of the Checker's last
+	// check. Changed are then those of them that have another content or origin than in that.
+	Stay    bool
+	Changed []Object
 }
 
 // Unserved is an object whose kind is not known, so that it cannot be applied.

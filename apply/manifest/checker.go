@@ -107,6 +107,7 @@ func (c *check) differences(last check) bool {
 		return false
 	}
 	c.checked.Objects = append(c.checked.Objects, last.checked.Objects[at:]...)
+	c.checked.Stay, c.checked.Changed = c.changed(last, edits)
 	for _, e := range edits {
 		for _, o := range last.objects[e.from:e.to] {
 			if !stay[o.Content] {
@@ -118,6 +119,21 @@ func (c *check) differences(last check) bool {
 		c.warnAgain()
 	}
 	return true
+}
+
+// changed returns what of the checked objects edits have made different, and whether the
+// edits leave all objects that there were, and no others.
+func (c *check) changed(last check, edits []edit) (stay bool, changed []Object) {
+	before := map[ID]schema.GroupVersionKind{}
+	for _, e := range edits {
+		for _, o := range last.checked.Objects[e.from:e.to] {
+			before[o.ID()] = o.GroupVersionKind()
+		}
+		changed = append(changed, c.checked.Objects[e.newFrom:e.newTo]...)
+	}
+	// No object is declared twice, so that as many as were there are the very ones.
+	stay = len(changed) == len(before) && !slices.ContainsFunc(changed, func(o Object) bool { return before[o.ID()] != o.GroupVersionKind() })
+	return stay, changed
 }
 
 // sound reports whether each object looked at may be applied now.

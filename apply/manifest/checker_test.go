@@ -36,11 +36,16 @@ func TestDifferences(t *testing.T) {
 		served Scope // of Widgets
 		closed string
 		want   bool
+		stay   []string // the objects that changed, where all others stay and none comes
 	}{
-		"nothing":                   {want: true},
+		"nothing":                   {want: true, stay: []string{}},
+		"a content":                 {change: map[string]string{"m04.yaml": bare("v1", "ConfigMap", "team-1", "c4") + "data: {a: b}\n"}, want: true, stay: []string{"ConfigMap/team-1/c4"}},
+		"a line further down":       {change: map[string]string{"m04.yaml": "\n" + bare("v1", "ConfigMap", "team-1", "c4")}, want: true, stay: []string{"ConfigMap/team-1/c4"}},
+		"one for another":           {change: map[string]string{"m04.yaml": bare("v1", "ConfigMap", "team-1", "other")}, want: true},
+		"another version":           {change: map[string]string{"m05.yaml": bare("v2", "ConfigMap", "team-2", "c5")}},
 		"changed, added, removed":   {change: map[string]string{"m03.yaml": bare("v1", "ConfigMap", "team-0", "other"), "m20a.yaml": bare("v1", "Secret", "", "new"), "m29.yaml": ""}, want: true},
-		"moved to another file":     {change: map[string]string{"m03.yaml": "", "z.yaml": bare("v1", "ConfigMap", "team-0", "c3")}, want: true},
-		"changed places":            {change: map[string]string{"m03.yaml": bare("v1", "ConfigMap", "team-1", "c4"), "m04.yaml": bare("v1", "ConfigMap", "team-0", "c3")}, want: true},
+		"moved to another file":     {change: map[string]string{"m03.yaml": "", "z.yaml": bare("v1", "ConfigMap", "team-0", "c3")}, want: true, stay: []string{"ConfigMap/team-0/c3"}},
+		"changed places":            {change: map[string]string{"m03.yaml": bare("v1", "ConfigMap", "team-1", "c4"), "m04.yaml": bare("v1", "ConfigMap", "team-0", "c3")}, want: true, stay: []string{"ConfigMap/team-0/c3", "ConfigMap/team-1/c4"}},
 		"declared twice":            {change: map[string]string{"z.yaml": bare("v1", "ConfigMap", "team-0", "c3")}},
 		"a kind that is not served": {change: map[string]string{"z.yaml": bare("example.com/v1", "Widget", "", "w")}},
 		"a kind that is":            {change: map[string]string{"z.yaml": bare("example.com/v1", "Widget", "", "w")}, served: ScopeNamespaced, want: true},
@@ -54,7 +59,7 @@ func TestDifferences(t *testing.T) {
 				Tier:            Application,
 				SystemNamespace: func(name string) bool { asked[name]++; return name == closed },
 				Scope: func(gvk schema.GroupVersionKind) Scope {
-					asked[gvk.Kind]++
+					asked[gvk.String()]++
 					if gvk.Kind == "Widget" {
 						return test.served
 					}
@@ -82,6 +87,14 @@ func TestDifferences(t *testing.T) {
 			}
 			if !test.want {
 				run.all(checker.last)
+			}
+			changed := []string{}
+			for _, o := range run.checked.Changed {
+				changed = append(changed, o.ID().String())
+			}
+			slices.Sort(changed)
+			if run.checked.Stay != (test.stay != nil) || run.checked.Stay && !slices.Equal(changed, test.stay) {
+				t.Errorf("all others stay: %t, and these changed: %s", run.checked.Stay, changed)
 			}
 			if got := verdict(run.checked, run.problems.asError()); got != want {
 				t.Errorf("got:\n%s\nfrom scratch:\n%s", got, want)

@@ -137,6 +137,21 @@ func TestASyncThatWasCutShortChangesOnlyWhatItReached(t *testing.T) {
 	}
 }
 
+func TestASyncThatLooksAtDifferencesLeavesTheOthersUnchanged(t *testing.T) {
+	t.Parallel()
+	b := leading(Options{})
+	b.Observe(report(0, firstCommit, outcome(apply.Created, "a"), outcome(apply.Created, "b"), outcome(apply.Created, "c")))
+	differs := report(5, secondCommit, outcome(apply.Configured, "a"))
+	differs.Result.Others = 2
+	b.Observe(differs)
+	if a, other := only(t, b, "a"), only(t, b, "b"); a.Action != apply.Configured || other.Action != apply.Unchanged || other.State != ObjectSynced {
+		t.Errorf("a is %s, b is %s and %s", a.Action, other.Action, other.State)
+	}
+	if r := shop(t, b); r.Objects[ObjectSynced] != 3 || r.Counts[apply.Unchanged] != 2 || r.Counts[apply.Configured] != 1 || r.Applied.ID != secondCommit {
+		t.Errorf("objects %v, counts %v, applied %s", r.Objects, r.Counts, r.Applied.ID)
+	}
+}
+
 func TestSinceIsWhenTheStateBegan(t *testing.T) {
 	t.Parallel()
 	b := leading(Options{})

@@ -170,7 +170,7 @@ func (r *record) observe(report sync.Report, redact func(string) string) {
 
 // keep takes the outcomes of a sync in that got as far as the objects.
 func (r *record) keep(report sync.Report) {
-	if report.Result.Standing {
+	if report.Result.Others > 0 && len(report.Result.Outcomes) == 0 {
 		r.applied, r.result = report.Revision, report.Result
 		return // as it was
 	}
@@ -181,6 +181,9 @@ func (r *record) keep(report sync.Report) {
 	if report.Err != nil {
 		outcomes = overlay(r.outcomes, report.Result.Outcomes, outcomes)
 	} else {
+		if report.Result.Others > 0 {
+			outcomes = overlay(unchanged(r.outcomes), report.Result.Outcomes, outcomes)
+		}
 		r.applied = report.Revision
 	}
 	r.result, r.outcomes = report.Result, outcomes
@@ -193,6 +196,17 @@ func (r *record) keep(report sync.Report) {
 	if len(r.tracks) > len(outcomes) {
 		r.forget()
 	}
+}
+
+// unchanged returns what is known of objects once a sync had no reason to look at them again.
+func unchanged(before []apply.Outcome) []apply.Outcome {
+	now := slices.Clone(before)
+	for i, o := range now {
+		if o.Action != apply.Unchanged {
+			now[i] = apply.Outcome{ID: o.ID, Origin: o.Origin, Action: apply.Unchanged}
+		}
+	}
+	return now
 }
 
 // forget drops what is kept of objects that are not the repo's any more.

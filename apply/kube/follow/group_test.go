@@ -147,6 +147,68 @@ func TestGroupsAgree(t *testing.T) {
 	}
 }
 
+// TestChangedSince has every change between two counts known by object, or says that not all
+// are.
+func TestChangedSince(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	s := grouped().Ignoring(func(a, b string) bool { return a == b })
+	content := func() map[string]string {
+		all := map[string]string{}
+		s.Each(func(name, group string) { all[name] = group })
+		return all
+	}
+	known, unknown := 0, 0
+	for version := 1; version < 20_000; {
+		before, counts := content(), map[string]uint64{"x": s.Changes("x"), "y": s.Changes("y")}
+		for range random.IntN(3 * maxRecent) {
+			version++
+			o := member(strconv.Itoa(random.IntN(1000)), strconv.Itoa(version), []string{"x", "y"}[random.IntN(2)])
+			switch random.IntN(5) {
+			case 0:
+				s.Gone(o)
+			case 1:
+				s.Put(o)
+			default:
+				s.Seen(o)
+			}
+		}
+		if random.IntN(10) == 0 {
+			version++
+			s.Relist()
+			s.Current(strconv.Itoa(version)) // without anything
+		}
+		changed := map[string]bool{}
+		all := true
+		for group, count := range counts {
+			keys, is := s.ChangedSince(group, count)
+			all = all && is
+			for _, key := range keys {
+				changed[key] = true
+			}
+		}
+		if !all {
+			unknown++
+			continue
+		}
+		known++
+		now := content()
+		for _, names := range []map[string]string{before, now} {
+			for name := range names {
+				if before[name] != now[name] && !changed[name] {
+					t.Fatalf("%s was in %q, is in %q, and is not among what has changed", name, before[name], now[name])
+				}
+			}
+		}
+	}
+	if known == 0 || unknown == 0 {
+		t.Errorf("known %d times, unknown %d times", known, unknown)
+	}
+	if _, known := s.ChangedSince("x", s.Changes("x")+1); known {
+		t.Error("what changes later is known")
+	}
+}
+
 // TestChanges counts, by group, what changes what is kept, and nothing else.
 func TestChanges(t *testing.T) {
 	t.Parallel()

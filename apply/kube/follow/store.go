@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type Store[K comparable, T any] struct {
 	items   map[K]item[T]
 	groups  map[string]map[K]struct{} // the keys of each group; never an empty group
 	changes map[string]uint64         // how often something changed, by group; under "" without groups
+	recent  map[string][]K            // what changed last in each group since the store became current, the newest last
 	seen    string                    // the version up to which all changes were seen
 	round   int                       // of listing
 	current bool
@@ -47,7 +49,7 @@ type item[T any] struct {
 func NewStore[K comparable, T any](what string, reduce func(metav1.Object) (K, T), notify func(key K, object metav1.Object)) *Store[K, T] {
 	return &Store[K, T]{
 		what: what, reduce: reduce, notify: notify,
-		items: map[K]item[T]{}, changes: map[string]uint64{}, since: time.Now(), changed: make(chan struct{}),
+		items: map[K]item[T]{}, changes: map[string]uint64{}, recent: map[string][]K{}, since: time.Now(), changed: make(chan struct{}),
 	}
 }
 
@@ -72,6 +74,24 @@ func (s *Store[K, T]) Changes(group string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changes[group]
+}
+
+// maxRecent is how many changes of a group are known by object: more than most commits make
+// between two syncs. After more, a group is gone through as a whole.
+const maxRecent = 256
+
+// ChangedSince returns which objects of a group have changed since Changes returned a count,
+// some more than once. They are not known if too much has changed, or if the store
+// was not current in between.
+func (s *Store[K, T]) ChangedSince(group string, count uint64) (keys []K, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.changes[group]
+	recent := s.recent[group]
+	if count > now || now-count > uint64(len(recent)) {
+		return nil, false
+	}
+	return slices.Clone(recent[uint64(len(recent))-(now-count):]), true
 }
 
 // Relist implements Handler.
@@ -133,8 +153,8 @@ func (s *Store[K, T]) keep(key K, value T, object metav1.Object, seen bool) bool
 func (s *Store[K, T]) store(key K, kept item[T]) {
 	known, there := s.items[key]
 	if !there || s.same == nil && known.version != kept.version || s.same != nil && !s.same(known.value, kept.value) {
-		s.count(known.value, there)
-		s.count(kept.value, true)
+		s.count(key, known.value, there)
+		s.count(key, kept.value, true)
 	}
 	s.leaveGroup(key)
 	s.items[key] = kept
@@ -152,20 +172,25 @@ func (s *Store[K, T]) store(key K, kept item[T]) {
 }
 
 // count notes a change of what is kept, if it is kept, in its group. The caller holds mu.
-func (s *Store[K, T]) count(value T, kept bool) {
-	switch {
-	case !kept:
-	case s.groupOf == nil:
-		s.changes[""]++
-	default:
-		s.changes[s.groupOf(value)]++
+func (s *Store[K, T]) count(key K, value T, kept bool) {
+	if !kept {
+		return
 	}
+	group := ""
+	if s.groupOf != nil {
+		group = s.groupOf(value)
+	}
+	s.changes[group]++
+	if len(s.recent[group]) >= 2*maxRecent {
+		s.recent[group] = slices.Clone(s.recent[group][maxRecent:])
+	}
+	s.recent[group] = append(s.recent[group], key)
 }
 
 // remove drops an item. The caller holds mu.
 func (s *Store[K, T]) remove(key K) {
 	known, there := s.items[key]
-	s.count(known.value, there)
+	s.count(key, known.value, there)
 	s.leaveGroup(key)
 	delete(s.items, key)
 }
@@ -217,6 +242,7 @@ func (s *Store[K, T]) Current(version string) {
 			missing = append(missing, key)
 		}
 	}
+	clear(s.recent) // a list has changed more than anyone wants to know one by one
 	s.become(true, nil)
 	s.mu.Unlock()
 	for _, key := range missing {
