@@ -145,8 +145,11 @@ func (s *Set) kindsFor(ctx context.Context, objects []manifest.Object) (*kube.Ki
 	if err != nil {
 		return nil, err
 	}
+	var last schema.GroupVersionKind // most are of the kind of the one before
 	unknown := slices.ContainsFunc(objects, func(o manifest.Object) bool {
-		return current.Scope(o.GroupVersionKind()) == manifest.ScopeUnknown
+		before := last
+		last = o.GroupVersionKind()
+		return last != before && current.Scope(last) == manifest.ScopeUnknown
 	})
 	if unknown {
 		return s.cluster.refreshKinds(ctx)
