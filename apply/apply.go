@@ -116,7 +116,7 @@ func (s *Set) verifyDue(now time.Time) bool {
 // applySteps writes the objects, each step finished before the next. A single
 // object's failure stops nothing else; an API server that cannot be reached does.
 func (s *Set) applySteps(ctx context.Context, plan *Plan, result *Result) error {
-	w := &writer{set: s, plan: plan, kinds: plan.kinds, verify: plan.base == nil && s.verifies(time.Now()), goneBy: soon()}
+	w := &writer{plan: plan, kinds: plan.kinds, verify: plan.base == nil && s.verifies(time.Now()), goneBy: soon()}
 	all := plan.toLookAt()
 	result.Others = len(plan.objects) - len(all)
 	result.Outcomes = slices.Grow(result.Outcomes, len(all))
@@ -143,7 +143,7 @@ func (w *writer) toWrite(objects []manifest.Object, result *Result) []manifest.O
 		if outcome, asIs := w.asIs(o); asIs {
 			result.Outcomes = append(result.Outcomes, outcome)
 		} else if waits := notBefore(o, w.plan.objects, result.Outcomes); waits != "" {
-			result.Outcomes = append(result.Outcomes, w.set.pend(Outcome{ID: o.ID(), Origin: o.Origin}, waits))
+			result.Outcomes = append(result.Outcomes, w.plan.set.pend(Outcome{ID: o.ID(), Origin: o.Origin}, waits))
 		} else {
 			rest = append(rest, o)
 		}

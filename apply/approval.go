@@ -128,7 +128,7 @@ func (p *pruning) approve(ctx context.Context, going []observed.Member) error {
 		}
 		return given.Spent(true, nil)
 	}
-	err := p.set.saveParent(ctx, p.plan, p.plan.scope(), p.set.memory(p.plan, false, data, all))
+	err := p.plan.set.saveParent(ctx, p.plan, p.plan.scope(), p.plan.set.memory(p.plan, false, data, all))
 	if err != nil {
 		return fmt.Errorf("record what was approved: %w", err)
 	}

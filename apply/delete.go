@@ -26,7 +26,7 @@ func (p *pruning) deleteInSteps(ctx context.Context, candidates []observed.Membe
 	}
 	for _, members := range inReverse(candidates) {
 		deadline := time.Now().Add(goneWait) // one for the step, however many finalizers block
-		outcomes, err := inStep(ctx, p.set.cluster, members, func(ctx context.Context, m observed.Member) Outcome {
+		outcomes, err := inStep(ctx, p.plan.set.cluster, members, func(ctx context.Context, m observed.Member) Outcome {
 			return p.deleteGuarded(ctx, guard, m, deadline)
 		})
 		p.result.Outcomes = append(p.result.Outcomes, outcomes...)
@@ -78,7 +78,7 @@ func (p *pruning) deleteGuarded(ctx context.Context, guard guard, m observed.Mem
 // time) is looked at again, and needs the same proof again.
 func (p *pruning) deleteObserved(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
 	for range deleteTries {
-		live, err := p.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+		live, err := p.plan.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 		switch {
 		case kube.DoesNotExist(err):
 			return p.confirmGone(ctx, m)
@@ -88,7 +88,7 @@ func (p *pruning) deleteObserved(ctx context.Context, m observed.Member, deadlin
 			return failed(Outcome{ID: m.ID}, fmt.Errorf("look at it before it is deleted: %w", err))
 		}
 		now := observed.NewMember(m.ID.GroupKind(), m.GVR, live)
-		if now.ID != m.ID || now.UID != m.UID || p.plan.verdict(now) != prune.Own || p.set.neverDeleted(now) != "" {
+		if now.ID != m.ID || now.UID != m.UID || p.plan.verdict(now) != prune.Own || p.plan.set.neverDeleted(now) != "" {
 			return blocked(m, "a user changed it meanwhile, so that it is not ours to delete any more")
 		}
 		deleted, reason, err := p.deleteVersion(ctx, now)
@@ -101,7 +101,7 @@ func (p *pruning) deleteObserved(ctx context.Context, m observed.Member, deadlin
 			return p.unserved(m)
 		case apierrors.IsConflict(err):
 		case err != nil:
-			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", kube.Explain(p.plan.webhooks.Blame(ctx, p.set.cluster.typed, err), m.GVR.Group, m.GVR.Resource, p.set.options.Tier)))
+			return failed(Outcome{ID: m.ID}, fmt.Errorf("delete: %w", kube.Explain(p.plan.webhooks.Blame(ctx, p.plan.set.cluster.typed, err), m.GVR.Group, m.GVR.Resource, p.plan.set.options.Tier)))
 		case deleted.Gone:
 			return Outcome{ID: m.ID, Action: Pruned}
 		default:
@@ -114,14 +114,14 @@ func (p *pruning) deleteObserved(ctx context.Context, m observed.Member, deadlin
 // unserved is the outcome of an object whose kind is not served at the moment: that
 // says nothing of the object.
 func (p *pruning) unserved(m observed.Member) Outcome {
-	p.set.cluster.distrustKinds()
+	p.plan.set.cluster.distrustKinds()
 	return blocked(m, "its kind is not served at the moment; the next sync looks again")
 }
 
 // confirmGone asks once more for an object that is said not to be there: one wrong
 // answer shall not pass for a deletion.
 func (p *pruning) confirmGone(ctx context.Context, m observed.Member) Outcome {
-	live, err := p.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
+	live, err := p.plan.set.client.GetMetadata(ctx, m.GVR, m.ID.Namespace, m.ID.Name)
 	switch {
 	case kube.DoesNotExist(err), err == nil && live.UID != m.UID:
 		return Outcome{ID: m.ID, Action: Pruned}
@@ -136,11 +136,11 @@ func (p *pruning) confirmGone(ctx context.Context, m observed.Member) Outcome {
 // deleteVersion deletes one version of one object, unless there is a reason against it
 // when its turn has come.
 func (p *pruning) deleteVersion(ctx context.Context, m observed.Member) (deleted kube.Deletion, reason string, err error) {
-	err = p.set.cluster.write(ctx, func() (err error) {
+	err = p.plan.set.cluster.write(ctx, func() (err error) {
 		if reason = p.postponed(ctx, m.ID); reason != "" {
 			return nil
 		}
-		deleted, err = p.set.client.Delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
+		deleted, err = p.plan.set.client.Delete(ctx, m.GVR, m.ID.Namespace, m.ID.Name, m.UID, m.ResourceVersion)
 		return err
 	})
 	return deleted, reason, err
@@ -149,18 +149,18 @@ func (p *pruning) deleteVersion(ctx context.Context, m observed.Member) (deleted
 // observeGone waits until a deletion that has begun ends, and remembers it if
 // that takes longer.
 func (p *pruning) observeGone(ctx context.Context, m observed.Member, deadline time.Time) Outcome {
-	p.set.ledger.DeletionBegan(m)
-	if err := p.set.awaitGone(ctx, m, deadline); err != nil {
+	p.plan.set.ledger.DeletionBegan(m)
+	if err := p.plan.set.awaitGone(ctx, m, deadline); err != nil {
 		return blocked(m, err.Error())
 	}
-	p.set.ledger.DeletionEnded(m.ID)
+	p.plan.set.ledger.DeletionEnded(m.ID)
 	return Outcome{ID: m.ID, Action: Pruned}
 }
 
 // goneSince returns the deletions that an earlier sync began and that have ended.
 func (p *pruning) goneSince() []Outcome {
 	var outcomes []Outcome
-	for _, id := range p.set.ledger.GoneSince(p.plan.members, func(id manifest.ID) bool { return p.plan.blind[id.GroupKind()] != nil }) {
+	for _, id := range p.plan.set.ledger.GoneSince(p.plan.members, func(id manifest.ID) bool { return p.plan.blind[id.GroupKind()] != nil }) {
 		outcomes = append(outcomes, Outcome{ID: id, Action: Pruned})
 	}
 	return outcomes

@@ -43,7 +43,7 @@ func (s *Set) DryRun(ctx context.Context, plan Plan) (Result, error) {
 	if err := s.noteWriter(ctx, plan, &result); err != nil {
 		return result, err
 	}
-	r := &rehearsal{set: s, plan: &plan}
+	r := &rehearsal{plan: &plan}
 	if err := r.findUnbound(ctx); err != nil {
 		return result, err
 	}
@@ -72,7 +72,6 @@ func (s *Set) noteWriter(ctx context.Context, plan Plan, result *Result) error {
 
 // rehearsal is one dry run of one plan.
 type rehearsal struct {
-	set     *Set
 	plan    *Plan
 	unbound map[string]bool // namespaces whose RoleBinding for application repos is still to come
 }
@@ -80,16 +79,16 @@ type rehearsal struct {
 // findUnbound notes where an application repo has no rights yet, since the
 // RoleBinding that gives them would only now be created.
 func (r *rehearsal) findUnbound(ctx context.Context) error {
-	if r.set.options.Tier != manifest.Application {
+	if r.plan.set.options.Tier != manifest.Application {
 		return nil
 	}
-	present, err := r.set.cluster.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName})
+	present, err := r.plan.set.cluster.typed.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + manifest.BindingName})
 	if err != nil {
 		return fmt.Errorf("list RoleBindings %s: %w", manifest.BindingName, err)
 	}
 	r.unbound = map[string]bool{}
 	for ns := range r.plan.live.labels {
-		r.unbound[ns] = !r.set.cluster.isSystem(ns, r.plan.live)
+		r.unbound[ns] = !r.plan.set.cluster.isSystem(ns, r.plan.live)
 	}
 	for _, binding := range present.Items {
 		if grantsAdmin(binding) {
@@ -111,9 +110,9 @@ func (r *rehearsal) object(ctx context.Context, o manifest.Object) Outcome {
 		outcome.Diff = manifest.Diff(nil, o.Tree())
 		return outcome
 	}
-	live, err := r.set.client.Get(ctx, served.GVR, o.ID().Namespace, o.ID().Name)
+	live, err := r.plan.set.client.Get(ctx, served.GVR, o.ID().Namespace, o.ID().Name)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return failed(outcome, r.set.judge(o, served, err))
+		return failed(outcome, r.plan.set.judge(o, served, err))
 	}
 	if apierrors.IsNotFound(err) {
 		live = nil
@@ -142,7 +141,7 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served kube.Se
 		return outcome
 	}
 	declared := o.Tree()
-	next, warnings, err := r.set.client.DryRun(ctx, served.GVR, withLabel(o, r.set.id))
+	next, warnings, err := r.plan.set.client.DryRun(ctx, served.GVR, withLabel(o, r.plan.set.id))
 	err = kube.WithoutSecrets(declared, err)
 	outcome.Warnings = warnings
 	if fields := kube.ImmutableFields(err); len(fields) > 0 && o.Annotations()[manifest.RecreateAnnotation] == "true" {
@@ -152,7 +151,7 @@ func (r *rehearsal) compare(ctx context.Context, outcome Outcome, served kube.Se
 	}
 	switch {
 	case err != nil:
-		return failed(outcome, r.set.judge(o, served, err))
+		return failed(outcome, r.plan.set.judge(o, served, err))
 	case live == nil:
 		outcome.Action, outcome.Diff = Created, manifest.Diff(nil, declared)
 		return outcome

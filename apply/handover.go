@@ -81,19 +81,19 @@ func (c *Cluster) awaitOthers(ctx context.Context, repo string, since time.Time)
 // settleOthers waits until it is certain that no other repo of this daemon declares
 // what leaves this one. It returns what the prune waits for, "" if for nothing.
 func (p *pruning) settleOthers(ctx context.Context) (waits string, err error) {
-	since := p.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)
+	since := p.plan.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)
 	if len(p.plan.leaving) == 0 {
 		return "", nil
 	}
-	p.set.cluster.awaitOthers(ctx, p.set.options.Name, since)
-	if waits = p.set.unread(since); waits != "" || p.set.cluster.watched() == nil {
+	p.plan.set.cluster.awaitOthers(ctx, p.plan.set.options.Name, since)
+	if waits = p.plan.set.unread(since); waits != "" || p.plan.set.cluster.watched() == nil {
 		return waits, nil
 	}
 	if err := p.plan.survey(ctx); err != nil { // another repo may have taken it over meanwhile
 		return "", err
 	}
 	// Or more may be leaving, or another repo's loop may have ended.
-	return p.set.unread(p.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)), nil
+	return p.plan.set.unread(p.plan.set.ledger.Left(p.plan.leaving, p.plan.Revision.Polled)), nil
 }
 
 // unread returns which other repos have to be read before anything is deleted that has
@@ -115,14 +115,14 @@ func (s *Set) unread(since time.Time) string {
 // moment, "" if it is. Since what leaves was sorted out others may have declared it; or
 // have declared it and ended, to declare it again.
 func (p *pruning) postponed(ctx context.Context, id manifest.ID) string {
-	if other, claimed := p.set.cluster.claims.Holder(id); claimed {
-		p.set.wake() // it is that repo's by the next sync
+	if other, claimed := p.plan.set.cluster.claims.Holder(id); claimed {
+		p.plan.set.wake() // it is that repo's by the next sync
 		return fmt.Sprintf("repo %s declares it by now", other)
 	}
-	if waits := p.set.unread(p.set.ledger.LeftAt(id)); waits != "" || !p.set.unlisted {
+	if waits := p.plan.set.unread(p.plan.set.ledger.LeftAt(id)); waits != "" || !p.plan.set.unlisted {
 		return waits
 	}
-	return p.set.deletionRevoked(ctx)
+	return p.plan.set.deletionRevoked(ctx)
 }
 
 // have words who has not done something yet.

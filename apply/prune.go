@@ -19,7 +19,6 @@ import (
 // checked without error (else there would be no plan). What needs approval and has none
 // stays, with the reason in its outcome.
 type pruning struct {
-	set    *Set
 	plan   *Plan
 	result *Result
 
@@ -29,7 +28,7 @@ type pruning struct {
 
 // pruning returns the pruning of a plan, whose outcomes go to the result.
 func (p *Plan) pruning(result *Result) *pruning {
-	return &pruning{set: p.set, plan: p, result: result}
+	return &pruning{plan: p, result: result}
 }
 
 // first deletes those webhook configurations and APIServices that left git, before
@@ -89,7 +88,7 @@ func (p *pruning) rest(ctx context.Context) (all bool, err error) {
 	p.candidates = leaving.candidates
 	result.Outcomes = append(result.Outcomes, leaving.kept...)
 	for _, m := range leaving.terminating {
-		p.set.ledger.DeletionBegan(m)
+		p.plan.set.ledger.DeletionBegan(m)
 	}
 	p.undecided = leaving.switchedOff || !p.plan.seesAll()
 	if result.Waits != "" {
@@ -175,8 +174,8 @@ func (p *pruning) hold(leaving int) prune.Hold {
 	for _, gk := range p.plan.leftUnknown() {
 		h.Unseen = append(h.Unseen, gk.String())
 	}
-	if p.set.options.PruneLimit.Exceeded(leaving, p.plan.had) {
-		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, p.plan.had, p.set.options.PruneLimit)
+	if p.plan.set.options.PruneLimit.Exceeded(leaving, p.plan.had) {
+		h.Limit = fmt.Sprintf("%d of %d objects is more than PRUNE_LIMIT=%s allows", leaving, p.plan.had, p.plan.set.options.PruneLimit)
 	}
 	return h
 }
@@ -197,7 +196,7 @@ func (p *pruning) whyHeld(g going) string {
 	revision, objects := p.plan.Revision.ID, asObjects(g.held)
 	reasons := append(slices.Clone(g.reasons), p.plan.consent.objections(revision, objects)...)
 	return fmt.Sprintf("pruning %s waits for approval of revision %s: %s; %s",
-		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), p.set.howToApprove(revision, prune.Hash(objects)))
+		prune.CountObjects(len(g.held)), revision, strings.Join(reasons, "; "), p.plan.set.howToApprove(revision, prune.Hash(objects)))
 }
 
 // leavers are the members that are declared no more.
@@ -212,10 +211,10 @@ type leavers struct {
 func (p *pruning) sortOut() leavers {
 	var sorted leavers
 	for _, m := range p.plan.leaving {
-		if _, claimed := p.set.cluster.claims.Holder(m.ID); claimed {
+		if _, claimed := p.plan.set.cluster.claims.Holder(m.ID); claimed {
 			continue // another repo declares it: it is handed over, never deleted
 		}
-		exempt, off := exempts(m), p.set.switchedOff(m)
+		exempt, off := exempts(m), p.plan.set.switchedOff(m)
 		switch {
 		case exempt != "":
 			sorted.kept = append(sorted.kept, exempted(m, exempt))
@@ -238,7 +237,7 @@ func (p *pruning) sortOut() leavers {
 func (p *pruning) copied(m observed.Member) string {
 	revision := p.plan.Revision.ID
 	return fmt.Sprintf("copied or restored: it carries the label of this set, which has no record of having applied this very object (uid %s); delete it by hand, or approve its deletion by name: %s",
-		m.UID, p.set.approvalCommand(revision, m.ID.String()))
+		m.UID, p.plan.set.approvalCommand(revision, m.ID.String()))
 }
 
 // neverDeleted returns why an object is not deleted whatever a user approves, "" if

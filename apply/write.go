@@ -31,7 +31,6 @@ const (
 
 // writer applies one plan's objects.
 type writer struct {
-	set    *Set
 	plan   *Plan
 	kinds  *kube.Kinds // the plan's, or newer once its CRDs are served
 	verify bool        // send also what is known to be as sent
@@ -45,27 +44,27 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	outcome := Outcome{ID: o.ID(), Origin: o.Origin}
 	served, found := w.kinds.Served[o.GroupVersionKind()]
 	if !found {
-		return w.set.pend(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		return w.plan.set.pend(outcome, fmt.Sprintf("waits for the CRD of kind %s (%s), which is not served yet; if it stays so, the conditions of the CRD say why", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
 	if err := w.plan.ownership(ctx, o.ID()); err != nil {
 		return refused(outcome, err)
 	}
-	entry := w.set.ledger.Entry(o.ID())
+	entry := w.plan.set.ledger.Entry(o.ID())
 	if err := entry.Begin(ctx); err != nil {
 		return failed(outcome, err)
 	}
-	defer w.set.end(entry)
+	defer w.plan.set.end(entry)
 	before, known := w.plan.look(o.ID())
 	if outcome, settled := w.settled(outcome, o, before, known); settled {
 		return outcome
 	}
 	if known && before.Terminating {
-		if err := w.set.awaitGone(ctx, before, w.goneBy()); err != nil {
+		if err := w.plan.set.awaitGone(ctx, before, w.goneBy()); err != nil {
 			return w.failed(ctx, outcome, o, served, err)
 		}
 		known = false
 	}
-	answer, recreated, err := w.set.sending(w.plan, served, o, w.goneBy).do(ctx)
+	answer, recreated, err := w.plan.set.sending(w.plan, served, o, w.goneBy).do(ctx)
 	outcome.Warnings = answer.Warnings
 	if err != nil {
 		return w.failed(ctx, outcome, o, served, err)
@@ -86,7 +85,7 @@ func (w *writer) write(ctx context.Context, o manifest.Object) Outcome {
 	default:
 		outcome.Action, outcome.Diff = Configured, w.diff(entry, o)
 	}
-	w.set.wrote(entry, o, answer.Live, now)
+	w.plan.set.wrote(entry, o, answer.Live, now)
 	return outcome
 }
 
@@ -98,20 +97,20 @@ func (w *writer) failed(ctx context.Context, outcome Outcome, o manifest.Object,
 	var still *stillThereError
 	switch {
 	case errors.As(err, &still):
-		return w.set.pendDying(outcome, observed.Member{ID: outcome.ID, GVR: served.GVR, UID: still.uid}, still)
+		return w.plan.set.pendDying(outcome, observed.Member{ID: outcome.ID, GVR: served.GVR, UID: still.uid}, still)
 	case kube.LacksNamespace(err): // since it was planned
-		return w.set.pend(outcome, fmt.Sprintf("waits for Namespace %s, which is being deleted or is gone", o.ID().Namespace))
+		return w.plan.set.pend(outcome, fmt.Sprintf("waits for Namespace %s, which is being deleted or is gone", o.ID().Namespace))
 	case kube.LacksKind(err):
-		w.set.cluster.distrustKinds()
-		return w.set.pend(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
+		w.plan.set.cluster.distrustKinds()
+		return w.plan.set.pend(outcome, fmt.Sprintf("waits for its kind %s (%s), whose CustomResourceDefinition is being deleted or is gone", o.ID().Kind, o.GroupVersionKind().GroupVersion()))
 	}
-	return failed(outcome, w.set.judge(o, served, w.plan.webhooks.Blame(ctx, w.set.cluster.typed, err)))
+	return failed(outcome, w.plan.set.judge(o, served, w.plan.webhooks.Blame(ctx, w.plan.set.cluster.typed, err)))
 }
 
 // diff returns what changed in git about an object that is about to be reported as
 // configured; "" if it is not known, or too much to show.
 func (w *writer) diff(entry *ledger.Entry, o manifest.Object) string {
-	before := w.set.ledger.Before(entry)
+	before := w.plan.set.ledger.Before(entry)
 	if before == nil || len(before.JSON())+len(o.JSON()) > diffSize || w.diffs.Add(1) > diffCount {
 		return ""
 	}
@@ -127,7 +126,7 @@ func (w *writer) asIs(o manifest.Object) (Outcome, bool) {
 		return outcome, false
 	}
 	live, there := w.plan.look(outcome.ID)
-	stands := w.set.ledger.Standing(o, live, there, time.Time{})
+	stands := w.plan.set.ledger.Standing(o, live, there, time.Time{})
 	return outcome, stands.Sent && !live.Suspended && stands.Is == ledger.AsSent
 }
 
@@ -138,10 +137,10 @@ func (w *writer) settled(outcome Outcome, o manifest.Object, before observed.Mem
 		outcome.Action, outcome.Reason = Unchanged, "suspended by the annotation "+manifest.SuspendAnnotation
 		return outcome, true
 	}
-	if earlier := w.set.ledger.Rejected(o); earlier != nil {
+	if earlier := w.plan.set.ledger.Rejected(o); earlier != nil {
 		return failed(outcome, earlier), true
 	}
-	stands := w.set.ledger.Standing(o, before, known, time.Now())
+	stands := w.plan.set.ledger.Standing(o, before, known, time.Now())
 	if !stands.Sent {
 		return outcome, false
 	}
@@ -152,10 +151,10 @@ func (w *writer) settled(outcome Outcome, o manifest.Object, before observed.Mem
 	case stands.Finished && (is == ledger.Missing || is == ledger.Terminating):
 		outcome.Reason = "finished, and not corrected until its content changes"
 		return outcome, true
-	case w.set.options.Drift == ReportDrift && is != ledger.Terminating:
+	case w.plan.set.options.Drift == ReportDrift && is != ledger.Terminating:
 		outcome.Reason = is.String()
 		if stands.Drift != nil {
-			outcome.Reason = w.set.driftOf(outcome.ID, stands.Drift).String()
+			outcome.Reason = w.plan.set.driftOf(outcome.ID, stands.Drift).String()
 		}
 		outcome.Reason += "; not corrected (DRIFT=report)"
 		return outcome, true
