@@ -54,9 +54,9 @@ type Inventory struct {
 	Blind map[schema.GroupKind]error
 }
 
-// newInventory returns an empty one.
+// newInventory returns one whose members are still to be found.
 func newInventory(of Interest) *Inventory {
-	return &Inventory{of: of, Members: map[manifest.ID]observed.Member{}, Unseen: Unseen{}, Blind: map[schema.GroupKind]error{}}
+	return &Inventory{of: of, Unseen: Unseen{}, Blind: map[schema.GroupKind]error{}}
 }
 
 // Unseen is where an application repo may not look: the kinds by namespace, with what the
@@ -73,6 +73,7 @@ type Lister struct{ Own, As *kube.Client }
 // not served has no objects, unless no one knows what its group serves.
 func (l Lister) List(ctx context.Context, k *kube.Kinds, in Scope, of Interest) (*Inventory, error) {
 	found := newInventory(of)
+	found.Members = map[manifest.ID]observed.Member{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for gk := range in.Kinds {
