@@ -81,6 +81,7 @@ func TestInventory(t *testing.T) {
 				t.Fatal(err)
 			}
 			listed := newInventory(test.of)
+			listed.Members = map[manifest.ID]observed.Member{}
 			visit := listed.visit(configMapKind, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
 			for _, object := range live {
 				visit(object)
