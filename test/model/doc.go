@@ -39,6 +39,8 @@
 //     is, whether a prune waits, and how many objects are blocked, pending or wrong; the parent
 //     records the revision, and no approval that is used up. Once the status says that all
 //     is done, the cluster has to be so within ten seconds.
+//   - A sync from scratch, which a change of a Namespace brings about, writes nothing more and says
+//     the same: what daemons build on the sync before has missed nothing.
 //   - Application repos have their RoleBindings while one is listed, and no longer.
 //   - No log tells of a panic, a data race or a mistake of kubesync's own, and neither log
 //     nor status holds what stands in a Secret; daemons end with status 0.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	testlab "github.com/kubesync/kubesync/test/lab"
@@ -288,11 +290,61 @@ const truthTime = 10 * time.Second
 // pokeEvery is how often daemons are made to poll while it is not quiet.
 const pokeEvery = 10 * time.Second
 
-// quiet ends all outages, and waits until status and cluster are what the model says.
+// quiet ends all outages, and waits until status and cluster are what the model says. Then it
+// has everything looked at from scratch, which must find nothing that has to be written.
 func (w *walk) quiet(ctx context.Context) error {
 	if err := w.calm(); err != nil {
 		return err
 	}
+	took, err := w.settled(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.remember(ctx); err != nil {
+		return err
+	}
+	if err := w.distrust(ctx); err != nil {
+		return err
+	}
+	if _, err := w.settled(ctx); err != nil {
+		return fmt.Errorf("looked at from scratch: %w", err)
+	}
+	w.stats.quiets++
+	w.stats.waits = append(w.stats.waits, took)
+	written, err := w.written(ctx)
+	return errors.Join(err, errorOf("all was as it should be, and a sync from scratch has written nevertheless", written))
+}
+
+// distrust changes a Namespace, so that no daemon takes for granted what it has seen before.
+func (w *walk) distrust(ctx context.Context) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"model":"quiet-%d"}}}`, len(w.taken))
+	_, err := w.client(namespaceKind, "").Patch(ctx, w.home(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("label a Namespace: %w", err)
+	}
+	return nil
+}
+
+// written returns which objects were written since they were remembered, of kinds that
+// no controller writes.
+func (w *walk) written(ctx context.Context) ([]string, error) {
+	live, err := w.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var written []string
+	for i, o := range live {
+		if before, known := w.known[i]; (i.kind == configMap || i.kind == secret) && known && before.version != o.GetResourceVersion() {
+			written = append(written, i.String())
+		}
+	}
+	slices.Sort(written)
+	return written, nil
+}
+
+// settled waits until status and cluster are what the model says, and returns how long that
+// took.
+func (w *walk) settled(ctx context.Context) (took time.Duration, err error) {
 	began := time.Now()
 	var poked, truthful time.Time
 	for {
@@ -305,7 +357,7 @@ func (w *walk) quiet(ctx context.Context) error {
 		}
 		problems, err := w.checkDaemons(ctx, began)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if len(problems) > 0 {
 			truthful = time.Time{}
@@ -314,22 +366,20 @@ func (w *walk) quiet(ctx context.Context) error {
 				truthful = time.Now()
 			}
 			if problems, err = w.compare(ctx); err != nil {
-				return err
+				return 0, err
 			}
 			if len(problems) == 0 {
-				w.stats.quiets++
-				w.stats.waits = append(w.stats.waits, time.Since(began))
-				return w.remember(ctx)
+				return time.Since(began), nil
 			}
 			if time.Since(truthful) > truthTime {
-				return errorOf("the status says that all is done, but", problems)
+				return 0, errorOf("the status says that all is done, but", problems)
 			}
 		}
 		if time.Since(began) > patience {
-			return errorOf(fmt.Sprintf("not as it should be after %s", patience), problems)
+			return 0, errorOf(fmt.Sprintf("not as it should be after %s", patience), problems)
 		}
 		if err := testlab.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return errors.Join(err, errorOf("so far", problems))
+			return 0, errors.Join(err, errorOf("so far", problems))
 		}
 	}
 }
