@@ -20,7 +20,7 @@ func layers() [][]string {
 // inOrder are packages of one tree, each of which imports only those after it.
 func inOrder() [][]string {
 	return [][]string{
-		{"apply", "apply/parent", "apply/ledger", "apply/inventory", "apply/observed", "apply/kube", "apply/manifest"},
+		{"apply", "apply/parent", "apply/ledger", "apply/inventory", "apply/observed", "apply/kube", "apply/manifest", "apply/health"},
 		{"transform", "transform/confine"},
 	}
 }
@@ -88,6 +88,8 @@ func TestMayImport(t *testing.T) {
 		{"apply", "apply/kube"}:              true,
 		{"apply/kube", "apply/manifest"}:     true,
 		{"apply/manifest", "apply/kube"}:     false,
+		{"apply/manifest", "apply/health"}:   true,
+		{"apply/health", "apply/manifest"}:   false,
 		{"apply/kube", "apply"}:              false,
 		{"repo", "apply"}:                    false,
 		{"repo", "sync"}:                     false,

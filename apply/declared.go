@@ -31,6 +31,7 @@ func (s *Set) declare(ctx context.Context, plan *Plan) error {
 	})
 	s.mu.Lock()
 	s.pending, s.waiting = len(plan.held) > 0, nil
+	s.gated = gatedOf(plan.objects)
 	s.mu.Unlock()
 	if plan.housedMeanwhile() {
 		s.wake()

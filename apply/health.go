@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/apply/observed"
 )
@@ -15,29 +16,34 @@ import (
 // Health returns how the objects are that a repo declares, by their identities; nil if
 // the cluster does not know the repo, or is not being watched. What is not seen at
 // the moment is reported as it was seen last: see [Cluster.Blind].
-func (c *Cluster) Health(repo string) map[manifest.ID]observed.Health {
+func (c *Cluster) Health(repo string) map[manifest.ID]health.Health {
 	w, s := c.watched(), c.setByName(repo)
 	if w == nil || s == nil {
 		return nil
 	}
 	ids := s.ledger.IDs()
-	found := make(map[manifest.ID]observed.Health, len(ids))
+	found := make(map[manifest.ID]health.Health, len(ids))
 	for _, id := range ids {
-		found[id] = w.health(id)
+		found[id], _ = w.health(id)
 	}
 	return found
 }
 
-// health returns how an object is.
-func (w *watched) health(id manifest.ID) observed.Health {
+// health returns how an object is, and whether enough was seen of it to judge.
+func (w *watched) health(id manifest.ID) (is health.Health, seen bool) {
 	m, there, known := w.members.Find(id)
 	switch {
 	case there:
-		return m.AssessedHealth(w.members.SeesWhole(id.GroupKind()))
+		return m.AssessedHealth(w.members.Sees(id.GroupKind())), m.Health != nil
 	case known:
-		return observed.Health{State: observed.HealthUnknown, Message: notThere}
+		return health.Health{State: health.Unknown, Message: notThere}, false
 	}
-	return observed.Health{State: observed.HealthUnknown, Message: "it is not being watched"}
+	return health.Health{State: health.Unknown, Message: "it is not being watched"}, false
+}
+
+// notReady says of an object how it is; seen says that this is by what was seen of it.
+func notReady(id manifest.ID, is health.Health, seen bool) NotReady {
+	return NotReady{ID: id, Health: is, Unreadable: seen && is.State == health.Unknown}
 }
 
 // notThere is what is said of an object that should be there.
@@ -46,7 +52,10 @@ const notThere = "it is not there"
 // NotReady is an object that is not current.
 type NotReady struct {
 	ID manifest.ID
-	observed.Health
+	health.Health
+	// Unreadable says that the object was seen, and that its status says nothing: time alone
+	// changes nothing about that.
+	Unreadable bool
 }
 
 // String words it for a person.
@@ -67,14 +76,15 @@ func (s *Set) NotReady(ctx context.Context, of []manifest.ID) ([]NotReady, error
 	all := make([]NotReady, len(of))
 	if w := s.cluster.watched(); w != nil {
 		for i, id := range of {
-			all[i] = NotReady{id, w.health(id)}
+			is, seen := w.health(id)
+			all[i] = notReady(id, is, seen)
 		}
 	} else if err := s.askAll(ctx, of, all); err != nil {
 		return nil, err
 	}
-	notReady := slices.DeleteFunc(all, func(u NotReady) bool { return u.State == observed.Current })
-	slices.SortFunc(notReady, func(a, b NotReady) int { return a.ID.Compare(b.ID) })
-	return notReady, nil
+	all = slices.DeleteFunc(all, func(u NotReady) bool { return u.State == health.Current })
+	slices.SortFunc(all, func(a, b NotReady) int { return a.ID.Compare(b.ID) })
+	return all, nil
 }
 
 // askAll asks the API server how objects are, some at a time.
@@ -83,36 +93,57 @@ func (s *Set) askAll(ctx context.Context, ids []manifest.ID, answers []NotReady)
 	group.SetLimit(cap(s.cluster.writes))
 	for i, id := range ids {
 		group.Go(func() error {
-			health, err := s.ask(ctx, id)
+			is, seen, err := s.ask(ctx, id)
 			if err != nil {
 				return fmt.Errorf("look how %s is: %w", id, err)
 			}
-			answers[i] = NotReady{id, health}
+			answers[i] = notReady(id, is, seen)
 			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// ask asks the API server how an object is.
-func (s *Set) ask(ctx context.Context, id manifest.ID) (observed.Health, error) {
+// ask asks the API server how an object is, and reports whether it was there to be judged.
+func (s *Set) ask(ctx context.Context, id manifest.ID) (is health.Health, seen bool, err error) {
 	k, err := s.cluster.currentKinds(ctx)
 	if err != nil {
-		return observed.Health{}, err
+		return is, false, err
 	}
 	served, found := k.Lookup(id.GroupKind())
 	if !found {
-		return observed.Health{State: observed.HealthUnknown, Message: "its kind is not served"}, nil
+		return health.Health{State: health.Unknown, Message: "its kind is not served"}, false, nil
 	}
-	if !observed.HasHealth(id.GroupKind(), served) {
-		return observed.Health{State: observed.Current}, nil // it was written a moment ago
+	if !observed.HasHealth(id.GroupKind(), served) && !s.isGated(id) {
+		return health.Health{State: health.Current}, false, nil // it was written a moment ago
 	}
 	live, err := s.client.Get(ctx, served.GVR, id.Namespace, id.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return observed.Health{State: observed.HealthUnknown, Message: notThere}, nil
+		return health.Health{State: health.Unknown, Message: notThere}, false, nil
 	case err != nil:
-		return observed.Health{}, err
+		return is, false, err
 	}
-	return *observed.HealthOf(live), nil
+	return *health.Of(live), true, nil
+}
+
+// gatedOf returns the objects whose annotations say when they are healthy.
+func gatedOf(objects []manifest.Object) map[manifest.ID]bool {
+	var gated map[manifest.ID]bool
+	for _, o := range objects {
+		if health.Annotated(o.Annotations()) {
+			if gated == nil {
+				gated = map[manifest.ID]bool{}
+			}
+			gated[o.ID()] = true
+		}
+	}
+	return gated
+}
+
+// isGated reports whether an object is declared with such annotations.
+func (s *Set) isGated(id manifest.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gated[id]
 }

@@ -255,6 +255,10 @@ func (p Plan) scope() inventory.Scope {
 	}
 	in := inventory.ScopeOf(append(idsOf(p.objects), p.found...))
 	maps.Copy(in.Kinds, p.parent.Kinds())
+	in.Gated = map[schema.GroupKind]bool{}
+	for id := range gatedOf(p.objects) {
+		in.Gated[id.GroupKind()] = true
+	}
 	for _, ns := range p.parent.Namespaces() {
 		in.Namespaces[ns] = true
 	}

@@ -80,6 +80,8 @@ type Set struct {
 	waiting  []string   // the other repos that pruning, or an object, waits for
 	// The parent's annotations and labels, as last read or written.
 	steering, steeringLabels map[string]string
+	// gated are the declared objects whose annotations say when they are healthy.
+	gated map[manifest.ID]bool
 }
 
 // NewSet makes a repo's set known to the cluster.

@@ -202,7 +202,7 @@ func (s *Set) inventoryOf(ctx context.Context, k *kube.Kinds, in inventory.Scope
 	if w == nil {
 		return inventory.Lister{Own: s.cluster.own, As: s.client}.List(ctx, k, in, of)
 	}
-	w.members.Use(s.user, k, in.Kinds)
+	w.members.Use(s.user, k, in)
 	found, err := w.members.Look(ctx, s.user, in, k, of)
 	if err != nil {
 		return nil, err

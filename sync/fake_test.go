@@ -160,6 +160,7 @@ type recorder struct {
 	mu       sync.Mutex
 	begun    []Progress
 	reports  []Report
+	unclear  []Unreadable
 	unlisted []string
 }
 
@@ -167,6 +168,12 @@ func (r *recorder) Observe(report Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reports = append(r.reports, report)
+}
+
+func (r *recorder) Unreadable(object Unreadable) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unclear = append(r.unclear, object)
 }
 
 func (r *recorder) Begin(progress Progress) {

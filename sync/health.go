@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/internal/backoff"
+	"github.com/kubesync/kubesync/repo"
 )
 
 const (
@@ -51,14 +52,15 @@ func (h Health) Problem() error {
 // awaitHealth waits until every object of a revision that was applied is current or has
 // failed, or the time of the revision is over. It returns early when there is a reason to
 // sync or it is time to poll git, unless git is polled only once.
-func (l *Loop) awaitHealth(ctx context.Context, applier applier, revision string) Health {
-	if l.waitsFor != revision {
-		l.waitsFor, l.waitUntil = revision, time.Now().Add(l.repo.Wait)
+func (l *Loop) awaitHealth(ctx context.Context, applier applier, revision repo.Revision) Health {
+	if l.waitsFor != revision.ID {
+		l.waitsFor, l.waitUntil, l.unreadable = revision.ID, time.Now().Add(l.repo.Wait), map[string]bool{}
 	}
 	poll := time.Now().Add(backoff.Jitter(l.repo.Interval))
 	var of []manifest.ID
 	for {
 		notReady, err := applier.NotReady(ctx, of)
+		l.reportUnreadable(revision, notReady)
 		now := time.Now()
 		switch {
 		case err != nil:
@@ -78,7 +80,19 @@ func (l *Loop) awaitHealth(ctx context.Context, applier applier, revision string
 	}
 }
 
+// reportUnreadable reports what cannot be judged, each once for a reason: the object may need a
+// person, who has all the time of the wait then.
+func (l *Loop) reportUnreadable(revision repo.Revision, notReady []apply.NotReady) {
+	for _, object := range notReady {
+		if !object.Unreadable || l.unreadable[object.String()] {
+			continue
+		}
+		l.unreadable[object.String()] = true
+		l.observer.Unreadable(Unreadable{Repo: l.repo.Name, Revision: revision, Object: object})
+	}
+}
+
 // progressing reports whether an object may still become ready.
 func progressing(notReady []apply.NotReady) bool {
-	return slices.ContainsFunc(notReady, func(u apply.NotReady) bool { return u.State != observed.HealthFailed })
+	return slices.ContainsFunc(notReady, func(u apply.NotReady) bool { return u.State != health.Failed })
 }

@@ -3,22 +3,23 @@ package sync
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 )
 
 // notReady is an object in a state.
-func notReady(state observed.HealthState) []apply.NotReady {
+func notReady(state health.State) []apply.NotReady {
 	return []apply.NotReady{{
 		ID:     manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"},
-		Health: observed.Health{State: state, Message: "waits"},
+		Health: health.Health{State: state, Message: "waits"},
 	}}
 }
 
@@ -33,12 +34,12 @@ func TestTheResultWaitsForHealth(t *testing.T) {
 		"healthy at once": {func(time.Duration) ([]apply.NotReady, error) { return nil, nil }, Synced, 0},
 		"healthy in time": {func(elapsed time.Duration) ([]apply.NotReady, error) {
 			if elapsed < 20*time.Second {
-				return notReady(observed.InProgress), nil
+				return notReady(health.InProgress), nil
 			}
 			return nil, nil
 		}, Synced, 20 * time.Second},
-		"not healthy in time":            {func(time.Duration) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }, Unhealthy, time.Minute},
-		"failed, for which no one waits": {func(time.Duration) ([]apply.NotReady, error) { return notReady(observed.HealthFailed), nil }, Unhealthy, 0},
+		"not healthy in time":            {func(time.Duration) ([]apply.NotReady, error) { return notReady(health.InProgress), nil }, Unhealthy, time.Minute},
+		"failed, for which no one waits": {func(time.Duration) ([]apply.NotReady, error) { return notReady(health.Failed), nil }, Unhealthy, 0},
 		"not known":                      {func(time.Duration) ([]apply.NotReady, error) { return nil, down }, Unhealthy, 0},
 	}
 	for name, test := range tests {
@@ -70,7 +71,7 @@ func TestWaitingForHealthHoldsUpNoRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen, started := &recorder{}, time.Now()
-		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }}
+		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(health.InProgress), nil }}
 		s.resolve = func(context.Context) (repo.Revision, error) {
 			if time.Since(started) < time.Minute {
 				return repo.Revision{ID: firstCommit}, nil
@@ -108,7 +109,7 @@ func TestOnceWaitsForHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(observed.InProgress), nil }}
+		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) { return notReady(health.InProgress), nil }}
 		r := s.repo("shop", manifest.System)
 		r.Wait = 20 * time.Minute
 		if Once(t.Context(), []Repo{r}, OnceOptions{Observer: &recorder{}, Log: quiet()}).InSync {
@@ -116,6 +117,60 @@ func TestOnceWaitsForHealth(t *testing.T) {
 		}
 		if took := time.Since(started); took < r.Wait {
 			t.Errorf("it waited %s", took)
+		}
+	})
+}
+
+// What cannot be judged is reported while it is waited for: once, and again for another reason
+// or another revision.
+func TestUnreadableIsReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		seen, started := &recorder{}, time.Now()
+		s := &stages{notReady: func([]manifest.ID) ([]apply.NotReady, error) {
+			unclear := notReady(health.Unknown)
+			unclear[0].Unreadable = true
+			if time.Since(started) > 10*time.Second {
+				unclear[0].Message = "another reason"
+			}
+			unseen := notReady(health.Unknown)
+			unseen[0].ID.Name = "unseen"
+			return append(unclear, unseen...), nil
+		}}
+		s.resolve = func(context.Context) (repo.Revision, error) {
+			if time.Since(started) < time.Minute {
+				return repo.Revision{ID: firstCommit}, nil
+			}
+			return repo.Revision{ID: secondCommit}, nil
+		}
+		r := s.repo("shop", manifest.System)
+		r.Wait, r.Interval = 20*time.Second, time.Hour
+		loop := newLoop(r, seen, quiet())
+		var at []time.Duration
+		for time.Since(started) < 2*time.Minute {
+			go loop.sync(t.Context())
+			time.Sleep(5 * time.Second)
+			seen.mu.Lock()
+			for len(at) < len(seen.unclear) {
+				at = append(at, time.Since(started))
+			}
+			seen.mu.Unlock()
+			time.Sleep(30 * time.Second)
+		}
+		var texts []string
+		for _, u := range seen.unclear {
+			texts = append(texts, u.Revision.Short()+" "+u.Object.String())
+		}
+		want := []string{
+			firstCommit[:7] + " Deployment/default/web is unknown: waits",
+			firstCommit[:7] + " Deployment/default/web is unknown: another reason",
+			secondCommit[:7] + " Deployment/default/web is unknown: another reason",
+		}
+		if !slices.Equal(texts, want) {
+			t.Errorf("got %q, want %q", texts, want)
+		}
+		if len(at) == 0 || at[0] > 5*time.Second {
+			t.Errorf("the first was reported after %v", at)
 		}
 	})
 }

@@ -33,8 +33,10 @@ type Loop struct {
 	// waitUntil is when the objects of the revision waitsFor have to be healthy.
 	waitsFor  string
 	waitUntil time.Time
-	noted     []string // the notes on revision notedOf, from this pipeline
-	notedOf   string
+	// unreadable are the objects of that revision that were reported, and why.
+	unreadable map[string]bool
+	noted      []string // the notes on revision notedOf, from this pipeline
+	notedOf    string
 }
 
 func newLoop(r Repo, observer Observer, log zerolog.Logger) *Loop {
@@ -100,7 +102,7 @@ func (l *Loop) sync(ctx context.Context) Report {
 		l.carryOut(r, pipeline, revision)
 	}
 	if l.repo.Wait > 0 && r.report.State() == Synced {
-		r.report.Health = stage(r, Waiting, func() (Health, error) { return l.awaitHealth(ctx, pipeline.Applier, revision.ID), nil })
+		r.report.Health = stage(r, Waiting, func() (Health, error) { return l.awaitHealth(ctx, pipeline.Applier, revision), nil })
 	}
 	return l.finish(r)
 }

@@ -155,11 +155,21 @@ type Progress struct {
 	Began    time.Time
 }
 
+// Unreadable is an object of which a sync that waits cannot know whether it is healthy.
+type Unreadable struct {
+	Repo     string
+	Revision repo.Revision
+	Object   apply.NotReady
+}
+
 // Observer receives every report. Its methods are called from the loops' goroutines,
 // concurrently, and should not wait.
 type Observer interface {
 	// Begin reports that a stage of a sync begins.
 	Begin(Progress)
+	// Unreadable reports an object whose status cannot be read, as soon as a sync that waits for
+	// it finds out: once per object and reason for a revision.
+	Unreadable(Unreadable)
 	// Observe reports a sync that has ended.
 	Observe(Report)
 	// Drift reports an object that another writer changed, and what was done.
@@ -175,6 +185,13 @@ type Observers []Observer
 func (o Observers) Begin(progress Progress) {
 	for _, observer := range o {
 		observer.Begin(progress)
+	}
+}
+
+// Unreadable passes an object on.
+func (o Observers) Unreadable(object Unreadable) {
+	for _, observer := range o {
+		observer.Unreadable(object)
 	}
 }
 

@@ -36,7 +36,7 @@ func seeing(t testing.TB, live ...*metav1.PartialObjectMetadata) (*Tracker, *kub
 	t.Helper()
 	is := serving(configMapKind, "v1")
 	tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
-	tracked.Use(&User{}, is, map[schema.GroupKind]bool{configMapKind: true})
+	tracked.Use(&User{}, is, Scope{Kinds: map[schema.GroupKind]bool{configMapKind: true}})
 	store := follow.NewStore("configmaps", func(o metav1.Object) (manifest.ID, observed.Member) {
 		m := observed.NewMember(configMapKind, tracked.kinds[configMapKind].served.GVR, o)
 		return m.ID, m

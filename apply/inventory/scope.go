@@ -11,6 +11,9 @@ type Scope struct {
 	Kinds      map[schema.GroupKind]bool
 	Namespaces map[string]bool
 	Absent     map[string]bool // those of the namespaces that are not there, as far as is known
+	// Gated are those of the kinds of which an object is annotated to be healthy by what is in
+	// it, so that they have to be seen whole.
+	Gated map[schema.GroupKind]bool
 }
 
 // ScopeOf returns the scope that holds all the objects.

@@ -36,13 +36,14 @@ type Tracker struct {
 
 	mu    sync.Mutex // guards what follows
 	kinds map[schema.GroupKind]*trackedKind
-	users map[*User]map[schema.GroupKind]bool
+	users map[*User]Scope           // of which the kinds are used
 	blind map[schema.GroupKind]bool // that sets could not look at, and wait for
 }
 
 // trackedKind is one kind that is followed.
 type trackedKind struct {
 	served kube.ServedKind
+	whole  bool // its objects are followed whole, not their metadata alone
 	// views are what is followed of it: all namespaces, under "", or, where the daemon
 	// may not see them all, some.
 	views map[string]*view
@@ -53,18 +54,18 @@ type trackedKind struct {
 func NewTracker(s *Watches, served func(context.Context) (*kube.Kinds, error), changed func(manifest.ID, metav1.Object)) *Tracker {
 	return &Tracker{
 		watches: s, served: served, changed: changed,
-		kinds: map[schema.GroupKind]*trackedKind{}, users: map[*User]map[schema.GroupKind]bool{}, blind: map[schema.GroupKind]bool{},
+		kinds: map[schema.GroupKind]*trackedKind{}, users: map[*User]Scope{}, blind: map[schema.GroupKind]bool{},
 	}
 }
 
 // Use makes the kinds those that a set uses, and stops following what no one uses.
 // A kind that is not served is not followed: it has no objects. The set itself looks at
 // its kinds after that.
-func (t *Tracker) Use(s *User, k *kube.Kinds, wanted map[schema.GroupKind]bool) {
+func (t *Tracker) Use(s *User, k *kube.Kinds, in Scope) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.users[s] = maps.Clone(wanted)
-	for gk := range wanted {
+	t.users[s] = Scope{Kinds: maps.Clone(in.Kinds), Gated: in.Gated}
+	for gk := range in.Kinds {
 		if t.follow(gk, k) {
 			t.wakeUsers(gk, s)
 		}
@@ -73,25 +74,40 @@ func (t *Tracker) Use(s *User, k *kube.Kinds, wanted map[schema.GroupKind]bool) 
 }
 
 // follow begins to follow a kind, or goes over to the version in which it is served
-// by now. It reports whether what was known of the kind is given up: then whoever uses
+// by now, or to seeing it whole or not. It reports whether what was known of the kind is given up: then whoever uses
 // it has to look again. The caller holds mu.
 func (t *Tracker) follow(gk schema.GroupKind, k *kube.Kinds) (gaveUp bool) {
 	served, known := k.Lookup(gk)
-	if kind := t.kinds[gk]; kind != nil && (!known || kind.served.GVR != served.GVR) {
+	whole := t.wantsWhole(gk, served)
+	if kind := t.kinds[gk]; kind != nil && (!known || kind.served.GVR != served.GVR || kind.whole != whole) {
 		t.drop(gk)
 		gaveUp = true
 	}
 	if known && t.kinds[gk] == nil {
-		t.kinds[gk] = &trackedKind{served: served, views: map[string]*view{}}
+		t.kinds[gk] = &trackedKind{served: served, whole: whole, views: map[string]*view{}}
 	}
 	return gaveUp
+}
+
+// wantsWhole reports whether the objects of a kind have to be seen whole: their status counts, or
+// an annotation of one of them. The caller holds mu.
+func (t *Tracker) wantsWhole(gk schema.GroupKind, served kube.ServedKind) bool {
+	if observed.HasHealth(gk, served) {
+		return true
+	}
+	for _, in := range t.users {
+		if in.Gated[gk] {
+			return true
+		}
+	}
+	return false
 }
 
 // wakeUsers has the sets synced that use a kind, but for the one that is being planned.
 // The caller holds mu.
 func (t *Tracker) wakeUsers(gk schema.GroupKind, planned *User) {
-	for s, wanted := range t.users {
-		if wanted[gk] && s != planned {
+	for s, in := range t.users {
+		if in.Kinds[gk] && s != planned {
 			s.Wake()
 		}
 	}
@@ -108,8 +124,8 @@ func (t *Tracker) Release(s *User) {
 // tidy stops following what no one uses. The caller holds mu.
 func (t *Tracker) tidy() {
 	used := map[schema.GroupKind]bool{}
-	for _, wanted := range t.users {
-		maps.Copy(used, wanted)
+	for _, in := range t.users {
+		maps.Copy(used, in.Kinds)
 	}
 	for gk := range t.kinds {
 		if !used[gk] {
@@ -167,8 +183,8 @@ func (t *Tracker) Missing(k *kube.Kinds) []*User {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var sets []*User
-	for s, wanted := range t.users {
-		for gk := range wanted {
+	for s, in := range t.users {
+		for gk := range in.Kinds {
 			served := k == nil
 			if !served {
 				_, served = k.Lookup(gk)
@@ -326,7 +342,7 @@ func (t *Tracker) ChangedSince(s *User, seen Seen) (changed []manifest.ID, known
 func (t *Tracker) viewsOf(s *User) (views []*view, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for gk := range t.users[s] {
+	for gk := range t.users[s].Kinds {
 		kind := t.kinds[gk]
 		if kind == nil {
 			return nil, false
@@ -361,12 +377,16 @@ func (t *Tracker) Find(id manifest.ID) (m observed.Member, there, known bool) {
 	return m, there, known
 }
 
-// SeesWhole reports whether a kind's objects are seen whole.
-func (t *Tracker) SeesWhole(gk schema.GroupKind) bool {
+// Sees reports of a kind that is followed whether its objects have health by their kind, and
+// whether they are seen whole.
+func (t *Tracker) Sees(gk schema.GroupKind) (health, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kind := t.kinds[gk]
-	return kind != nil && observed.HasHealth(gk, kind.served)
+	if kind == nil {
+		return false, false
+	}
+	return observed.HasHealth(gk, kind.served), kind.whole
 }
 
 // Put notes what the answer to a write said of an object.

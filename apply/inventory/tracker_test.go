@@ -35,7 +35,7 @@ func TestForbiddenAtOnce(t *testing.T) {
 	s := NewWatches(ctx, WatchOptions{Own: refusing, Limited: refusing, Log: zerolog.Nop()})
 	secrets := schema.GroupKind{Kind: "Secret"}
 	tracked := NewTracker(s, nil, func(manifest.ID, metav1.Object) {})
-	tracked.Use(&User{}, serving(secrets, "v1"), map[schema.GroupKind]bool{secrets: true})
+	tracked.Use(&User{}, serving(secrets, "v1"), Scope{Kinds: map[schema.GroupKind]bool{secrets: true}})
 	for range 500 {
 		if err := tracked.view(secrets, "shop", true).Await(ctx, time.Minute, apierrors.IsForbidden); !apierrors.IsForbidden(err) {
 			t.Fatalf("got %v", err)
@@ -80,8 +80,8 @@ func TestDroppedMeanwhile(t *testing.T) {
 	now, older := serving(widgets, "v1"), &kube.Kinds{}
 	tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
 	s, woken := wakened()
-	tracked.Use(s, now, used)
-	tracked.Use(&User{}, older, used)
+	tracked.Use(s, now, Scope{Kinds: used})
+	tracked.Use(&User{}, older, Scope{Kinds: used})
 	found, err := tracked.Look(t.Context(), s, Scope{Kinds: used}, now, Interest{})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +91,37 @@ func TestDroppedMeanwhile(t *testing.T) {
 	}
 	if *woken != 1 {
 		t.Errorf("woken %d times, want 1", *woken)
+	}
+}
+
+// TestSeenWhole has a kind without a status seen whole for as long as a set has annotated an object of
+// it. The other sets look again each time.
+func TestSeenWhole(t *testing.T) {
+	t.Parallel()
+	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	used := map[schema.GroupKind]bool{widgets: true}
+	is := serving(widgets, "v1")
+	tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
+	one, oneWoken := wakened()
+	two, twoWoken := wakened()
+	for _, step := range []struct {
+		name     string
+		do       func()
+		whole    bool
+		one, two int
+	}{
+		{"both plan", func() { tracked.Use(one, is, Scope{Kinds: used}); tracked.Use(two, is, Scope{Kinds: used}) }, false, 0, 0},
+		{"one annotates an object", func() { tracked.Use(one, is, Scope{Kinds: used, Gated: used}) }, true, 0, 1},
+		{"the other plans for that", func() { tracked.Use(two, is, Scope{Kinds: used}) }, true, 0, 1},
+		{"the other annotates one as well", func() { tracked.Use(two, is, Scope{Kinds: used, Gated: used}) }, true, 0, 1},
+		{"one annotates none any more", func() { tracked.Use(one, is, Scope{Kinds: used}) }, true, 0, 1},
+		{"nor does the other", func() { tracked.Use(two, is, Scope{Kinds: used}) }, false, 1, 1},
+	} {
+		step.do()
+		health, whole := tracked.Sees(widgets)
+		if health || whole != step.whole || *oneWoken != step.one || *twoWoken != step.two {
+			t.Errorf("%s: health by kind %t, whole %t, woken %d and %d times; want false, %t, %d and %d", step.name, health, whole, *oneWoken, *twoWoken, step.whole, step.one, step.two)
+		}
 	}
 }
 
@@ -109,14 +140,14 @@ func TestOtherVersion(t *testing.T) {
 		do       func()
 		one, two int
 	}{
-		{"both plan", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 0, 0},
+		{"both plan", func() { tracked.Use(one, is, Scope{Kinds: used}); tracked.Use(two, is, Scope{Kinds: used}) }, 0, 0},
 		{"a watch ends, and all is as it was", func() { tracked.lookAnew(widgets) }, 0, 0},
 		{"a watch ends, since the version is gone", func() { is = serving(widgets, "v2"); tracked.lookAnew(widgets) }, 1, 1},
-		{"both plan for that", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 1, 1},
-		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.Use(one, is, used) }, 1, 2},
-		{"the other plans for that", func() { tracked.Use(two, is, used) }, 1, 2},
+		{"both plan for that", func() { tracked.Use(one, is, Scope{Kinds: used}); tracked.Use(two, is, Scope{Kinds: used}) }, 1, 1},
+		{"a plan finds yet another version", func() { is = serving(widgets, "v3"); tracked.Use(one, is, Scope{Kinds: used}) }, 1, 2},
+		{"the other plans for that", func() { tracked.Use(two, is, Scope{Kinds: used}) }, 1, 2},
 		{"the kind is gone", func() { is = &kube.Kinds{}; tracked.lookAnew(widgets) }, 2, 3},
-		{"both plan without it", func() { tracked.Use(one, is, used); tracked.Use(two, is, used) }, 2, 3},
+		{"both plan without it", func() { tracked.Use(one, is, Scope{Kinds: used}); tracked.Use(two, is, Scope{Kinds: used}) }, 2, 3},
 		{"no one uses it when its watch ends", func() {
 			tracked.Release(one)
 			tracked.Release(two)
@@ -154,7 +185,7 @@ func TestMissedAndRegained(t *testing.T) {
 			t.Parallel()
 			tracked := NewTracker(&Watches{ctx: t.Context()}, nil, nil)
 			s, woken := wakened()
-			tracked.Use(s, serving(widgets, "v1"), map[schema.GroupKind]bool{widgets: true})
+			tracked.Use(s, serving(widgets, "v1"), Scope{Kinds: map[schema.GroupKind]bool{widgets: true}})
 			test.do(tracked, &view{Store: follow.NewStore[manifest.ID, observed.Member]("widgets", nil, nil), regained: func() { tracked.regained(widgets) }})
 			if *woken != test.woken {
 				t.Errorf("woken %d times, want %d", *woken, test.woken)

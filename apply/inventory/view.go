@@ -59,7 +59,7 @@ func (t *Tracker) view(gk schema.GroupKind, namespace string, again bool) *view 
 		}
 		known.stop()
 	}
-	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace, observed.HasHealth(gk, kind.served))
+	kind.views[namespace] = t.open(gk, kind.served.GVR, namespace, kind.whole)
 	return kind.views[namespace]
 }
 

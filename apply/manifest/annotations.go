@@ -5,6 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesync/kubesync/apply/health"
 )
 
 // Labels of the ApplySet specification (KEP-3659). kubectl exports the same strings
@@ -44,6 +48,10 @@ func ownAnnotationFaults(o draft) []string {
 			faults = append(faults, annotationFaults(name, annotations[name])...)
 		}
 	}
+	if health.Annotated(annotations) && o.ID().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		faults = append(faults, fmt.Sprintf("a Secret can have neither annotation %s nor %s: kubesync reads no values of Secrets; put it on the object that uses the Secret, or on the one that a controller makes it from",
+			health.WaitForAnnotation, health.FailOnAnnotation))
+	}
 	if value, set := o.GetLabels()[TierLabel]; set && o.GetKind() == "Namespace" {
 		if _, err := ParseTier(value); err != nil {
 			faults = append(faults, fmt.Sprintf("label %s: %v", TierLabel, err))
@@ -66,11 +74,15 @@ func annotationFaults(name, value string) []string {
 		if strings.TrimSpace(value) == "" {
 			return []string{fmt.Sprintf("annotation %s is empty: it wants the name of a field manager", name)}
 		}
+	case health.WaitForAnnotation, health.FailOnAnnotation:
+		if _, err := health.Parse(value); err != nil {
+			return []string{fmt.Sprintf("annotation %s: %v", name, err)}
+		}
 	case ignoreAnnotation:
 		_, faults := ignoredFields(value)
 		return faults
 	default:
-		known := []string{AdoptAnnotation, ignoreAnnotation, PruneAnnotation, RecreateAnnotation, SuspendAnnotation}
+		known := []string{AdoptAnnotation, health.FailOnAnnotation, ignoreAnnotation, PruneAnnotation, RecreateAnnotation, SuspendAnnotation, health.WaitForAnnotation}
 		return []string{fmt.Sprintf("annotation %s is not one that a manifest can have: %s are", name, strings.Join(known, ", "))}
 	}
 	return nil

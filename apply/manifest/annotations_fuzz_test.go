@@ -3,6 +3,8 @@ package manifest
 import (
 	"strings"
 	"testing"
+
+	"github.com/kubesync/kubesync/apply/health"
 )
 
 // FuzzAnnotation reads whatever may be said by an annotation of kubesync's. The fields
@@ -10,7 +12,8 @@ import (
 func FuzzAnnotation(f *testing.F) {
 	for _, seed := range [][2]string{
 		{ignoreAnnotation, "spec.replicas, metadata.annotations.example\\.com/note"}, {ignoreAnnotation, "metadata.name"}, {ignoreAnnotation, "a..b,[],\\"},
-		{PruneAnnotation, "false"}, {PruneAnnotation, "no"}, {AdoptAnnotation, " "}, {RecreateAnnotation, "true"}, {SuspendAnnotation, ""}, {annotationPrefix + "x", "y"},
+		{PruneAnnotation, "false"}, {PruneAnnotation, "no"}, {AdoptAnnotation, " "}, {RecreateAnnotation, "true"}, {SuspendAnnotation, ""},
+		{health.WaitForAnnotation, "condition=Ready; jsonpath={.status.phase}=Running"}, {health.FailOnAnnotation, "jsonpath={"}, {annotationPrefix + "x", "y"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

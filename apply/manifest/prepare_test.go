@@ -321,12 +321,16 @@ problem m.yaml:1: Deployment/d: annotation kubesync.io/ignore: spec.text.x leads
 
 func TestSteering(t *testing.T) {
 	t.Parallel()
-	const known = "kubesync.io/adopt, kubesync.io/ignore, kubesync.io/prune, kubesync.io/recreate, kubesync.io/suspend are"
+	const known = "kubesync.io/adopt, kubesync.io/fail-on, kubesync.io/ignore, kubesync.io/prune, kubesync.io/recreate, kubesync.io/suspend, kubesync.io/wait-for are"
 	for name, test := range map[string]struct{ kind, metadata, want string }{
 		"valid":                 {"ConfigMap", `annotations: {kubesync.io/prune: "false", kubesync.io/suspend: "true", kubesync.io/recreate: "true", kubesync.io/adopt: helm}`, ""},
 		"not true or false":     {"ConfigMap", `annotations: {kubesync.io/prune: "no"}`, `annotation kubesync.io/prune is "no": "true" and "false" are accepted`},
 		"null":                  {"ConfigMap", `annotations: {kubesync.io/recreate: null}`, `annotation kubesync.io/recreate is "": "true" and "false" are accepted`},
 		"null beside others":    {"ConfigMap", `annotations: {a: null, kubesync.io/suspend: "yes"}`, `annotation kubesync.io/suspend is "yes": "true" and "false" are accepted`},
+		"wait and fail":         {"Deployment", `annotations: {kubesync.io/wait-for: "condition=Available; jsonpath={.status.replicas}=2", kubesync.io/fail-on: condition=Progressing=False}`, ""},
+		"wait for a word":       {"Deployment", `annotations: {kubesync.io/wait-for: Available}`, `annotation kubesync.io/wait-for: "Available": neither condition=… nor jsonpath=…: write condition=Ready, condition=Ready=False, jsonpath={.status.phase}=Running or, for a field that only has to be there, jsonpath={.status.phase}`},
+		"no path to fail on":    {"Deployment", `annotations: {kubesync.io/fail-on: "jsonpath={.status.x["}`, `annotation kubesync.io/fail-on: "jsonpath={.status.x[": no path: write it as {.status.phase} or .status.phase`},
+		"a Secret to wait for":  {"Secret", `annotations: {kubesync.io/wait-for: "jsonpath={.data.token}"}`, "a Secret can have neither annotation kubesync.io/wait-for nor kubesync.io/fail-on: kubesync reads no values of Secrets; put it on the object that uses the Secret, or on the one that a controller makes it from"},
 		"adopt no one":          {"ConfigMap", `annotations: {kubesync.io/adopt: " "}`, "annotation kubesync.io/adopt is empty: it wants the name of a field manager"},
 		"slip":                  {"ConfigMap", `annotations: {kubesync.io/purne: "false"}`, "annotation kubesync.io/purne is not one that a manifest can have: " + known},
 		"of the parent":         {"ConfigMap", `annotations: {kubesync.io/approve-prune: abc}`, "annotation kubesync.io/approve-prune is not one that a manifest can have: " + known},

@@ -4,7 +4,8 @@
 //  1. [Reader] and [NewMember] make a [Member] of a live object or its metadata.
 //  2. [Entry] is what kubesync has applied, from managedFields, in one form whatever the order of
 //     the API server. Equal entries are one value in memory.
-//  3. [HealthOf] judges an object by its status, as kstatus does.
+//  3. Package health judges an object when it is reduced; [Member.AssessedHealth] says what that
+//     judgement counts for.
 //  4. [ClaimsPatch] settles the entries of managedFields by which a field that leaves git would
 //     stay in the object.
 //

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
 )
 
@@ -32,8 +33,9 @@ type Member struct {
 	Kept        bool // the annotation that stops pruning
 	Claimed     bool // see managedfields.go
 	Finished    bool // a Job that is Complete or Failed
+	Gated       bool // annotations say when it is current or has failed (package health)
 
-	Health *Health // nil where what was seen says nothing of it
+	Health *health.Health // nil where what was seen says nothing of it
 }
 
 // newMember reduces a live object, or its metadata, to what is needed of it.
@@ -60,11 +62,12 @@ func (r *Reader) Member(gk schema.GroupKind, gvr schema.GroupVersionResource, li
 		Suspended:       annotations[manifest.SuspendAnnotation] == "true",
 		Kept:            annotations[manifest.PruneAnnotation] == "false",
 		Claimed:         IsClaimed(live.GetManagedFields()),
+		Gated:           health.Annotated(annotations),
 	}
 	if m.Generation != 0 {
 		m.Labels, m.Annotations = live.GetLabels(), annotations
 	}
-	m.Health = HealthOf(live)
+	m.Health = healthOf(live)
 	if whole, ok := live.(*unstructured.Unstructured); ok && gk == manifest.JobKind {
 		m.Finished = jobFinished(whole)
 	}

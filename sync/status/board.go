@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync"
 )
 
@@ -24,7 +24,7 @@ type Cluster interface {
 // Health returns how objects are, as opposed to how they are declared.
 type Health interface {
 	// Health returns the health of a repo's objects, as far as it is known.
-	Health(repo string) map[manifest.ID]observed.Health
+	Health(repo string) map[manifest.ID]health.Health
 }
 
 // Options are what a Board works with. Each may be left out.
@@ -121,6 +121,9 @@ func (b *Board) Lead(writing bool) {
 	}
 	b.events.publish("lease", map[string]bool{"writing": writing})
 }
+
+// Unreadable does nothing: the board shows the health of each object at any time.
+func (b *Board) Unreadable(sync.Unreadable) {}
 
 // Begin implements [sync.Observer].
 func (b *Board) Begin(progress sync.Progress) {
@@ -258,7 +261,7 @@ func (b *Board) Objects(name string, filter Filter) ([]Object, bool) {
 }
 
 // health returns the health of a repo's objects; nil if no one knows it.
-func (b *Board) health(repo string) map[manifest.ID]observed.Health {
+func (b *Board) health(repo string) map[manifest.ID]health.Health {
 	if b.options.Health == nil {
 		return nil
 	}

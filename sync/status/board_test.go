@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
@@ -333,18 +333,18 @@ func TestWhatIsNotWatchedIsStale(t *testing.T) {
 }
 
 // patient is a health that says the same of all.
-type patient map[manifest.ID]observed.Health
+type patient map[manifest.ID]health.Health
 
-func (p patient) Health(string) map[manifest.ID]observed.Health { return p }
+func (p patient) Health(string) map[manifest.ID]health.Health { return p }
 
 func TestHealthyMeansThatAllObjectsAreCurrent(t *testing.T) {
 	t.Parallel()
 	a, c := outcome(apply.Created, "a"), outcome(apply.Created, "b")
-	health := patient{a.ID: {State: observed.Current}, c.ID: {State: observed.InProgress, Message: "Available: 1/3"}}
-	b := leading(Options{Health: health})
+	seen := patient{a.ID: {State: health.Current}, c.ID: {State: health.InProgress, Message: "Available: 1/3"}}
+	b := leading(Options{Health: seen})
 	b.Observe(report(0, firstCommit, a, c))
 	r := shop(t, b)
-	if r.Healthy || r.Health[observed.Current] != 1 || r.Health[observed.InProgress] != 1 {
+	if r.Healthy || r.Health[health.Current] != 1 || r.Health[health.InProgress] != 1 {
 		t.Errorf("healthy %t, health %v", r.Healthy, r.Health)
 	}
 	objects, _ := b.Objects("shop", Filter{})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync"
 )
 
@@ -73,9 +73,9 @@ func (o Object) Origin() string { return manifest.Origin{File: o.File, Line: o.L
 
 // ObjectHealth is how an object is, as opposed to how it is declared.
 type ObjectHealth struct {
-	State   observed.HealthState `json:"state"`
-	Message string               `json:"message,omitempty"`
-	Since   time.Time            `json:"since,omitzero"`
+	State   health.State `json:"state"`
+	Message string       `json:"message,omitempty"`
+	Since   time.Time    `json:"since,omitzero"`
 }
 
 // Drift is a change that another writer made.
@@ -217,7 +217,7 @@ func (f Filter) passes(o Object) bool {
 }
 
 // objects returns the objects that a filter lets pass.
-func (r *record) objects(health map[manifest.ID]observed.Health, filter Filter, redact func(string) string) []Object {
+func (r *record) objects(health map[manifest.ID]health.Health, filter Filter, redact func(string) string) []Object {
 	objects := make([]Object, 0, len(r.outcomes))
 	now := time.Now()
 	for _, outcome := range r.outcomes {
@@ -247,7 +247,7 @@ func (r *record) objects(health map[manifest.ID]observed.Health, filter Filter, 
 // urgency orders objects by how much they need attention, from 0.
 func (o Object) urgency() int {
 	at := 2 * slices.Index(objectStates[:], o.State)
-	if o.State == ObjectSynced && (o.Health == nil || o.Health.State == observed.Current) {
+	if o.State == ObjectSynced && (o.Health == nil || o.Health.State == health.Current) {
 		at++
 	}
 	return at

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 )
@@ -73,9 +73,9 @@ type Repo struct {
 	Applied  *repo.Revision `json:"applied,omitempty"`  // what the cluster was made
 	Phase    *Phase         `json:"phase,omitempty"`    // nil between two syncs
 
-	Counts  map[apply.Action]int         `json:"counts"`  // what was done, in the last sync that got as far as the objects
-	Objects map[ObjectState]int          `json:"objects"` // how they stand now
-	Health  map[observed.HealthState]int `json:"health,omitempty"`
+	Counts  map[apply.Action]int `json:"counts"`  // what was done, in the last sync that got as far as the objects
+	Objects map[ObjectState]int  `json:"objects"` // how they stand now
+	Health  map[health.State]int `json:"health,omitempty"`
 
 	LastSync     time.Time `json:"lastSync,omitzero"`     // when the last one ended
 	LastVerified time.Time `json:"lastVerified,omitzero"` // when the cluster was last found to be, or made, what git says
@@ -119,7 +119,7 @@ func (r Repo) healthy() bool {
 		}
 	}
 	for state, n := range r.Health {
-		if n > 0 && state != observed.Current {
+		if n > 0 && state != health.Current {
 			return false
 		}
 	}
@@ -235,7 +235,7 @@ func overlay(before, reached, now []apply.Outcome) []apply.Outcome {
 }
 
 // fill writes what is known of a repo into its snapshot.
-func (r *record) fill(to *Repo, health map[manifest.ID]observed.Health, redact func(string) string) {
+func (r *record) fill(to *Repo, seen map[manifest.ID]health.Health, redact func(string) string) {
 	to.Revision, to.Applied = revisionOf(r.revision, redact), revisionOf(r.applied, redact)
 	to.LastVerified, to.LastChange = r.verified, r.changed
 	to.Counts = r.result.Counts()
@@ -243,14 +243,14 @@ func (r *record) fill(to *Repo, health map[manifest.ID]observed.Health, redact f
 		to.Phase = &Phase{Stage: r.progress.Stage, Since: r.progress.Began}
 	}
 	now := time.Now()
-	if health != nil {
-		to.Health = map[observed.HealthState]int{}
+	if seen != nil {
+		to.Health = map[health.State]int{}
 	}
 	for _, o := range r.outcomes {
 		state := stateOf(o, r.tracks[o.ID], now)
 		to.Objects[state]++
 		// An object that is left alone need not even be there: a Job may have ended.
-		if is, known := health[o.ID]; known && state != ObjectSkipped {
+		if is, known := seen[o.ID]; known && state != ObjectSkipped {
 			to.Health[is.State]++
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/parent"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
@@ -35,7 +35,7 @@ func example() status.Overview {
 			{
 				Name: "shop", URL: "https://git.example.com/shop.git", Tier: "application", State: sync.Synced, Healthy: true,
 				Revision: &repo.Revision{ID: "1111111", Subject: "Sell"}, Applied: &repo.Revision{ID: "1111111"},
-				Objects: map[status.ObjectState]int{status.ObjectSynced: 12}, Health: map[observed.HealthState]int{observed.Current: 12},
+				Objects: map[status.ObjectState]int{status.ObjectSynced: 12}, Health: map[health.State]int{health.Current: 12},
 				LastSync: ago(time.Minute), LastVerified: ago(time.Minute), NextPoll: ago(-4 * time.Minute),
 			},
 			{
@@ -46,7 +46,7 @@ func example() status.Overview {
 			},
 			{
 				Name: "web", State: sync.Synced, Objects: map[status.ObjectState]int{status.ObjectSynced: 3, status.ObjectConflict: 1},
-				Health: map[observed.HealthState]int{observed.Current: 2, observed.InProgress: 1, observed.HealthFailed: 1},
+				Health: map[health.State]int{health.Current: 2, health.InProgress: 1, health.Failed: 1},
 			},
 			{Name: "new", State: status.Waiting},
 		},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/internal/printable"
 	"github.com/kubesync/kubesync/sync/status"
 )
@@ -28,7 +28,7 @@ func table(to io.Writer, wide bool, overview status.Overview) error {
 	row(out, header)
 	now := time.Now()
 	for _, r := range overview.Repos {
-		cells := []string{r.Name, state(r), yes(r.Healthy), revision(r), share(r.Objects, status.ObjectSynced), share(r.Health, observed.Current), age(r.LastVerified, now)}
+		cells := []string{r.Name, state(r), yes(r.Healthy), revision(r), share(r.Objects, status.ObjectSynced), share(r.Health, health.Current), age(r.LastVerified, now)}
 		if wide {
 			subject := ""
 			if r.Revision != nil {
@@ -145,7 +145,7 @@ func message(r status.Repo) string {
 			texts = append(texts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	for _, state := range []observed.HealthState{observed.HealthFailed, observed.Terminating, observed.InProgress, observed.HealthUnknown} {
+	for _, state := range []health.State{health.Failed, health.Terminating, health.InProgress, health.Unknown} {
 		if n := r.Health[state]; n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", n, healthWord(state)))
 		}
@@ -159,11 +159,11 @@ func message(r status.Repo) string {
 }
 
 // healthWord distinguishes an object that is unhealthy from one that could not be applied.
-func healthWord(state observed.HealthState) string {
+func healthWord(state health.State) string {
 	switch state {
-	case observed.HealthFailed:
+	case health.Failed:
 		return "unhealthy"
-	case observed.HealthUnknown:
+	case health.Unknown:
 		return "of unknown health"
 	}
 	return string(state)

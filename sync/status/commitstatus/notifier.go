@@ -68,6 +68,9 @@ func (n *Notifier) Run(ctx context.Context) {
 	n.senders.Wait()
 }
 
+// Unreadable does nothing: the result of the wait becomes the status.
+func (n *Notifier) Unreadable(sync.Unreadable) {}
+
 // Begin notifies that a new commit is on its way. The status of a commit stays until there is
 // another: a repo is polled again and again.
 func (n *Notifier) Begin(progress sync.Progress) {

@@ -92,6 +92,9 @@ func (e *Events) Run(ctx context.Context) {
 	e.broadcaster.Shutdown()
 }
 
+// Unreadable does nothing: the result of the wait becomes an Event.
+func (e *Events) Unreadable(sync.Unreadable) {}
+
 // Begin says nothing: that a sync begins is no news.
 func (e *Events) Begin(sync.Progress) {}
 

@@ -49,6 +49,12 @@ func New(log zerolog.Logger, dryRun bool) *Logger {
 // Begin writes nothing: a sync is logged when it has ended.
 func (l *Logger) Begin(sync.Progress) {}
 
+// Unreadable writes a line about an object that a sync waits for, perhaps in vain.
+func (l *Logger) Unreadable(object sync.Unreadable) {
+	l.log.Warn().Str("repo", object.Repo).Str("revision", object.Revision.Short()).Stringer("object", object.Object.ID).
+		Str("health", object.Object.Message).Msg("health unknown, waiting for it all the same")
+}
+
 // Observe writes the line about a sync, if there is one to write.
 func (l *Logger) Observe(report sync.Report) {
 	l.mu.Lock()

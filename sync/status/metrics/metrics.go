@@ -90,6 +90,9 @@ const (
 	driftLeft      = "left" // as DRIFT says
 )
 
+// Unreadable does nothing: the health of objects is a metric already.
+func (m *Metrics) Unreadable(sync.Unreadable) {}
+
 // Begin has the counters of a new repo start at 0, so that the first that happens is an
 // increase.
 func (m *Metrics) Begin(progress sync.Progress) {

@@ -17,9 +17,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -50,10 +50,10 @@ func (b blind) Blind() []inventory.Blind {
 
 func (blind) Unlisted() []apply.Unlisted { return []apply.Unlisted{{Repo: "left"}} }
 
-// health is that of all objects.
-type health map[manifest.ID]observed.Health
+// patient is the health of all objects.
+type patient map[manifest.ID]health.Health
 
-func (h health) Health(string) map[manifest.ID]observed.Health { return h }
+func (p patient) Health(string) map[manifest.ID]health.Health { return p }
 
 func newLab(options status.Options) lab {
 	l := lab{registry: prometheus.NewRegistry(), board: status.NewBoard(options)}
@@ -123,9 +123,9 @@ func TestExposition(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	l := newLab(status.Options{
 		Cluster: blind{since: time.Now().Add(-time.Hour)},
-		Health: health{
-			{Kind: "ConfigMap", Namespace: "shop", Name: "a"}: {State: observed.Current},
-			{Kind: "Secret", Namespace: "shop", Name: "b"}:    {State: observed.InProgress},
+		Health: patient{
+			{Kind: "ConfigMap", Namespace: "shop", Name: "a"}: {State: health.Current},
+			{Kind: "Secret", Namespace: "shop", Name: "b"}:    {State: health.InProgress},
 		},
 	})
 	l.story(start)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync/status"
 )
@@ -108,7 +108,7 @@ func (s *State) collect(out gauges, r *status.Repo) {
 	if r.Health == nil {
 		return // no one knows it
 	}
-	for _, state := range observed.HealthStates() {
+	for _, state := range health.States() {
 		out.set(s.health, float64(r.Health[state]), r.Name, string(state))
 	}
 }

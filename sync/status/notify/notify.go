@@ -66,6 +66,9 @@ func (n *Notifier) Run(ctx context.Context) {
 	all.Wait()
 }
 
+// Unreadable does nothing: the result of the wait is notified.
+func (n *Notifier) Unreadable(sync.Unreadable) {}
+
 // Begin implements sync.Observer.
 func (n *Notifier) Begin(sync.Progress) {}
 

@@ -25,6 +25,9 @@ func NewPrinter(out io.Writer, render func(sync.Report) string) *Printer {
 	return &Printer{render: render, out: out, last: map[string]string{}}
 }
 
+// Unreadable does nothing: a dry run waits for nothing.
+func (p *Printer) Unreadable(sync.Unreadable) {}
+
 // Begin prints nothing.
 func (p *Printer) Begin(sync.Progress) {}
 

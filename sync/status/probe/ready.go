@@ -42,6 +42,9 @@ func (p *Ready) Listed(repos []string) {
 	}
 }
 
+// Unreadable does nothing: ready does not depend on the health of objects.
+func (p *Ready) Unreadable(repos.Unreadable) {}
+
 // Begin implements sync.Observer.
 func (p *Ready) Begin(repos.Progress) {}
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -72,8 +72,8 @@ func filterOf(query url.Values) (status.Filter, error) {
 	if filter.State != "" && !slices.Contains(status.ObjectStates(), status.ObjectState(filter.State)) {
 		return filter, fmt.Errorf("there is no state %q, only %s", filter.State, quoted(status.ObjectStates()))
 	}
-	if filter.Health != "" && !slices.Contains(observed.HealthStates(), observed.HealthState(filter.Health)) {
-		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(observed.HealthStates()))
+	if filter.Health != "" && !slices.Contains(health.States(), health.State(filter.Health)) {
+		return filter, fmt.Errorf("there is no health %q, only %s", filter.Health, quoted(health.States()))
 	}
 	for name := range query {
 		if !slices.Contains([]string{"text", "kind", "state", "health"}, name) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -20,12 +20,12 @@ import (
 type cluster struct {
 	blind    []inventory.Blind
 	unlisted []apply.Unlisted
-	health   map[manifest.ID]observed.Health
+	health   map[manifest.ID]health.Health
 }
 
-func (c *cluster) Blind() []inventory.Blind                      { return c.blind }
-func (c *cluster) Unlisted() []apply.Unlisted                    { return c.unlisted }
-func (c *cluster) Health(string) map[manifest.ID]observed.Health { return c.health }
+func (c *cluster) Blind() []inventory.Blind                    { return c.blind }
+func (c *cluster) Unlisted() []apply.Unlisted                  { return c.unlisted }
+func (c *cluster) Health(string) map[manifest.ID]health.Health { return c.health }
 
 // revision returns the nth revision.
 func revision(n int, subject string) repo.Revision {
@@ -70,9 +70,9 @@ func example() (*status.Board, *cluster) {
 	c := &cluster{
 		unlisted: []apply.Unlisted{{Repo: "old", URL: "https://git.example.com/team/old.git", Revision: revision(9, "").ID,
 			Delete: "kubectl annotate configmap --namespace kube-system kubesync-old kubesync.io/delete=old"}},
-		health: map[manifest.ID]observed.Health{
-			shopFront.ID: {State: observed.InProgress, Message: "Available: 1/3", Since: time.Now().Add(-time.Minute)},
-			back.ID:      {State: observed.Current, Since: time.Now().Add(-time.Hour)},
+		health: map[manifest.ID]health.Health{
+			shopFront.ID: {State: health.InProgress, Message: "Available: 1/3", Since: time.Now().Add(-time.Minute)},
+			back.ID:      {State: health.Current, Since: time.Now().Add(-time.Hour)},
 		},
 	}
 	b := status.NewBoard(status.Options{Version: "v1.2.3", Cluster: c, Health: c})

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"time"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -661,7 +661,7 @@ func repoMarks(r status.Repo) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if r.Health[observed.HealthFailed] > 0 && r.State != sync.Unhealthy {
+		if r.Health[health.Failed] > 0 && r.State != sync.Unhealthy {
 			templ_7745c5c3_Err = mark(badge{"✗", "unhealthy", bad}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -372,7 +372,7 @@ func repoRow(p page, r status.Repo) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = health(r).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = healthOf(r).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -427,8 +427,8 @@ func repoRow(p page, r status.Repo) templ.Component {
 	})
 }
 
-// health is how the objects of a repo are, if that is known.
-func health(r status.Repo) templ.Component {
+// healthOf is how the objects of a repo are, if that is known.
+func healthOf(r status.Repo) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -463,7 +463,7 @@ func health(r status.Repo) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = tally(countsOf(observed.HealthStates(), r.Health, healthBadge)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tally(countsOf(health.States(), r.Health, healthBadge)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

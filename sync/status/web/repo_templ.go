@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/manifest"
-	"github.com/kubesync/kubesync/apply/observed"
 	"github.com/kubesync/kubesync/sync/status"
 )
 
@@ -102,7 +102,7 @@ func repoPage(p detailPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = health(p.Repo.Repo).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = healthOf(p.Repo.Repo).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -983,7 +983,7 @@ func filterForm(p detailPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Repo.Health != nil {
-			templ_7745c5c3_Err = choice("Health", "health", p.Filter.Health, observed.HealthStates()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = choice("Health", "health", p.Filter.Health, health.States()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

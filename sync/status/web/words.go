@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kubesync/kubesync/apply"
-	"github.com/kubesync/kubesync/apply/observed"
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/repo"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/sync/status"
@@ -67,15 +67,15 @@ func objectBadge(state status.ObjectState) badge {
 	return badge{"‖", string(state), muted}
 }
 
-func healthBadge(state observed.HealthState) badge {
+func healthBadge(state health.State) badge {
 	switch state {
-	case observed.Current:
+	case health.Current:
 		return badge{"●", "current", good}
-	case observed.InProgress:
+	case health.InProgress:
 		return badge{"◔", "in progress", busy}
-	case observed.HealthFailed:
+	case health.Failed:
 		return badge{"✗", "failed", bad}
-	case observed.Terminating:
+	case health.Terminating:
 		return badge{"◌", "terminating", warn}
 	}
 	return badge{"?", string(state), muted}
@@ -163,7 +163,7 @@ func needsAttention(r status.Repo) bool {
 	case r.State == sync.Failed, r.State == sync.Partial, r.State == sync.Unhealthy, r.PruneHeld != "", r.Approve != "":
 		return true
 	}
-	return r.Objects[status.ObjectConflict]+r.Objects[status.ObjectDrifted]+r.Health[observed.HealthFailed] > 0
+	return r.Objects[status.ObjectConflict]+r.Objects[status.ObjectDrifted]+r.Health[health.Failed] > 0
 }
 
 // summaryOf says in a sentence how all repos are.
