@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -111,28 +110,18 @@ type listedFS struct {
 
 func (l listedFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	*l.lists = append(*l.lists, name)
-	entries, err := l.MapFS.ReadDir(name)
-	for i, entry := range entries {
-		entries[i] = listedEntry{entry, l, path.Join(name, entry.Name())}
-	}
-	return entries, err
+	return l.readDir(name, l.stat)
 }
 
-type listedEntry struct {
-	fs.DirEntry
-	fsys listedFS
-	name string
-}
-
-func (e listedEntry) Info() (fs.FileInfo, error) {
-	info, err := e.fsys.Stat(e.name)
-	if err != nil || !e.IsDir() {
+func (l listedFS) stat(name string) (fs.FileInfo, error) {
+	info, err := l.Stat(name)
+	if err != nil || !info.IsDir() {
 		return info, err
 	}
 	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(e.fsys.MapFS)) {
-		if strings.HasPrefix(name, e.name+"/") {
-			text.WriteString(name + string(e.fsys.MapFS[name].Data))
+	for _, file := range slices.Sorted(maps.Keys(l.MapFS)) {
+		if strings.HasPrefix(file, name+"/") {
+			text.WriteString(file + string(l.MapFS[file].Data))
 		}
 	}
 	return hashedInfo{info, text.String()}, nil

@@ -237,20 +237,25 @@ func (h hashedFS) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (h hashedFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	return h.readDir(name, h.Stat)
+}
+
+// readDir lists a directory whose entries take what is known of them from stat.
+func (h hashedFS) readDir(name string, stat func(string) (fs.FileInfo, error)) ([]fs.DirEntry, error) {
 	entries, err := h.MapFS.ReadDir(name)
 	for i, entry := range entries {
-		entries[i] = hashedEntry{entry, h, path.Join(name, entry.Name())}
+		entries[i] = hashedEntry{entry, path.Join(name, entry.Name()), stat}
 	}
 	return entries, err
 }
 
 type hashedEntry struct {
 	fs.DirEntry
-	fsys hashedFS
 	name string
+	stat func(string) (fs.FileInfo, error)
 }
 
-func (e hashedEntry) Info() (fs.FileInfo, error) { return e.fsys.Stat(e.name) }
+func (e hashedEntry) Info() (fs.FileInfo, error) { return e.stat(e.name) }
 
 func (h hashedFS) ReadFile(name string) ([]byte, error) {
 	h.reads[name]++
