@@ -229,6 +229,14 @@ func TestDescendsShallow(t *testing.T) {
 // revision is known: no answer is true but the right one.
 func TestDescendsFalseAnswers(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir() // of all servers, which only read it
+	s := newSite(t, dir, "master")
+	one := s.commit("one", file("1"))
+	s.commit("two", file("2"))
+	s.commit("three", file("3"))
+	s.git("checkout", "--quiet", "--orphan", "island")
+	wanted := s.commit("wanted", file("wanted"))
+	child := s.commit("child", file("child"))
 	for name, test := range map[string]struct {
 		fault func(child string) gitserver.Behaviour
 		says  []string
@@ -243,14 +251,7 @@ func TestDescendsFalseAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, options := range [][]gitserver.Option{nil, {gitserver.WithoutFilter}, {gitserver.WithoutV2}} {
-				server := gitserver.Start(t, options...)
-				s := newSite(t, server.Dir(), "master")
-				one := s.commit("one", file("1"))
-				s.commit("two", file("2"))
-				s.commit("three", file("3"))
-				s.git("checkout", "--quiet", "--orphan", "island")
-				wanted := s.commit("wanted", file("wanted"))
-				child := s.commit("child", file("child"))
+				server := gitserver.Start(t, append(options, gitserver.WithDir(dir))...)
 				r := open(t, server.URL("site"), "branch:master")
 				resolve(t, r)
 				server.Behave(test.fault(child))

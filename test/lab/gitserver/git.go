@@ -1,7 +1,6 @@
 package gitserver
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,8 +31,8 @@ func configuration(settings [][2]string) []string {
 }
 
 // backendPath finds git http-backend, which is not on PATH.
-func backendPath(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
+func backendPath() (string, error) {
+	out, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return "", fmt.Errorf("finding git http-backend: %w", err)
 	}

@@ -45,7 +45,22 @@ func CreateRepo(dir, name, branch string) (*Repo, error) {
 			return nil, err
 		}
 	}
+	if err := r.neverCollects(); err != nil {
+		return nil, fmt.Errorf("repository %s: %w", name, err)
+	}
 	return r, nil
+}
+
+// neverCollects has the bare repository do nothing after a push to look for garbage, which
+// takes two processes. That stands in its configuration: git keeps what the environment says
+// from the process that receives a push. It is no step: dates do not move on.
+func (r *Repo) neverCollects() error {
+	file, err := os.OpenFile(filepath.Join(r.Bare, "config"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("[receive]\n\tautogc = false\n")
+	return errors.Join(err, file.Close())
 }
 
 // epoch is when the first step of a repository happens.
@@ -81,6 +96,7 @@ func (r *Repo) run(when time.Time, args ...string) (string, error) {
 		{"protocol.file.allow", "always"}, // submodules
 		{"advice.detachedHead", "false"},
 		{"gc.auto", "0"},
+		{"maintenance.auto", "false"}, // not even a process that looks whether there is garbage
 	})...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -59,6 +59,7 @@ type Server struct {
 	Log  Log
 	opts options
 	dir  string // the bare repositories, and files of the server's own
+	cgi  string // the path of git http-backend
 	port port.Port
 	ca   *pki.Authority
 
@@ -94,6 +95,9 @@ func Launch(opts ...Option) (*Server, error) {
 	}
 	s.user, s.password = s.opts.user, s.opts.password
 	var err error
+	if s.cgi, err = backendPath(); err != nil {
+		return nil, err
+	}
 	if s.dir = s.opts.dir; s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "kubesync-gitserver-"); err != nil {
 			return nil, fmt.Errorf("directory of a git server: %w", err)
@@ -279,18 +283,13 @@ func (s *Server) handler() http.Handler {
 // backend runs git http-backend, as a web server does, for each request.
 func (s *Server) backend() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		program, err := backendPath(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
 		env := append(s.environ(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1")
 		if s.opts.withoutV2 { // without this header a client gets v0
 			r = r.Clone(r.Context())
 			r.Header.Del("Git-Protocol")
 		}
 		env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
-		(&cgi.Handler{Path: program, Root: "/", Dir: s.dir, Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
+		(&cgi.Handler{Path: s.cgi, Root: "/", Dir: s.dir, Env: env, Stderr: io.Discard}).ServeHTTP(w, r)
 	})
 }
 
