@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,7 +33,10 @@ func TestConfinement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = socket.Close() })
+	// It answers, so that CMD, where it can connect, waits for nothing.
+	daemon := &httptest.Server{Listener: socket, Config: &http.Server{Handler: http.NotFoundHandler()}}
+	daemon.Start()
+	t.Cleanup(daemon.Close)
 	url, requests := server(t)
 
 	tests := map[string]struct {
