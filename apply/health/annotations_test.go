@@ -149,6 +149,14 @@ func BenchmarkOf(b *testing.B) {
 			}
 		})
 	}
+	const filter = "jsonpath={.status.a[?(@>1)]};"
+	many := strings.Repeat(filter, longestCriteria/len(filter))
+	largest := parse(b, annotated(many, "", "status: {a: ["+strings.Repeat("1,", longestSearch/strings.Count(many, ";")-20)+"1]}"))
+	b.Run("the most that is searched", func(b *testing.B) {
+		for b.Loop() {
+			Of(largest)
+		}
+	})
 	object := parse(b, annotated("", "", status))
 	b.Run("plain, without the look at annotations", func(b *testing.B) {
 		b.ReportAllocs()

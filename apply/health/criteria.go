@@ -27,7 +27,14 @@ type criterion struct {
 	path  *jsonpath.JSONPath // nil for a condition
 	value string             // that the path is to have; "" for any
 	told  bool               // the path is in the status, whose values may be shown
+	// searches is how often the path, with all others of the annotation, goes through lists.
+	searches int
 }
+
+// longestSearch is how many values may be looked at for one annotation: an application repo may
+// write an annotation that searches, and an object of 1.5 MB to be searched. It takes less
+// than a tenth of a second.
+const longestSearch = 200_000
 
 // Parse reads the value of an annotation: what kubectl wait takes behind --for, several of
 // them separated by semicolons. The error says what is wrong and what to write.
@@ -40,6 +47,7 @@ func Parse(value string) (found criteria, err error) {
 	if len(value) > longestCriteria {
 		return nil, fmt.Errorf("it is %d bytes long: %d are accepted", len(value), longestCriteria)
 	}
+	searches := 0
 	for _, text := range strings.Split(value, ";") {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
@@ -50,6 +58,10 @@ func Parse(value string) (found criteria, err error) {
 		}
 		one.text = text
 		found = append(found, one)
+		searches += one.searches
+	}
+	for i := range found {
+		found[i].searches = searches
 	}
 	if len(found) == 0 {
 		return nil, errors.New("it is empty: write condition=Ready or jsonpath={.status.phase}=Running")
@@ -112,7 +124,46 @@ func parsePath(text string) (criterion, error) {
 	if first, is := steps.Nodes[0].(*jsonpath.FieldNode); is {
 		found.told = first.Value == "status"
 	}
+	found.searches = searches(steps.Nodes)
 	return found, nil
+}
+
+// searches counts the steps of a path that go through a list.
+func searches(steps []jsonpath.Node) int {
+	count := 0
+	for _, step := range steps {
+		switch step := step.(type) {
+		case *jsonpath.ArrayNode:
+			if !step.Params[1].Derived {
+				count++ // more than one index
+			}
+		case *jsonpath.FilterNode:
+			count += 1 + searches(step.Left.Nodes) + searches(step.Right.Nodes)
+		}
+	}
+	return count
+}
+
+// larger reports whether something holds more values than a number, and what is left of that.
+func larger(value any, left int) (more bool, rest int) {
+	if left--; left < 0 {
+		return true, 0
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			if more, left = larger(field, left); more {
+				return true, 0
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if more, left = larger(item, left); more {
+				return true, 0
+			}
+		}
+	}
+	return false, left
 }
 
 // selective reports whether each step of a path goes down into what the step before selected,
@@ -120,7 +171,7 @@ func parsePath(text string) (criterion, error) {
 // [0,0,0] behind one another it could take for ever.
 func selective(steps []jsonpath.Node, filter bool) bool {
 	if len(steps) == 0 {
-		return false
+		return filter // the item itself, @
 	}
 	return !slices.ContainsFunc(steps, func(step jsonpath.Node) bool {
 		switch step := step.(type) {
@@ -241,6 +292,11 @@ const longestShown = 100
 // checkPath looks at what the path selects. What it cannot go into is not there yet: a list may
 // still be too short, a field may still be null.
 func (c criterion) checkPath(live *unstructured.Unstructured) (verdict, error) {
+	if c.searches > 0 {
+		if more, _ := larger(live.Object, longestSearch/c.searches); more {
+			return verdict{}, fmt.Errorf("it has more than %d values, too many to be searched: name them by an index instead of a filter", longestSearch/c.searches)
+		}
+	}
 	results, err := c.path.FindResults(live.Object)
 	if err != nil {
 		return verdict{why: fmt.Sprintf("it selects nothing yet: %v", err)}, nil

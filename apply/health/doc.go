@@ -14,9 +14,9 @@
 //   - A status that cannot be read is [Unknown], never [Current]: gates and deletions rest on it.
 //   - A status of an older generation says nothing, neither success nor failure.
 //   - Whoever writes the manifests of an application repo writes the annotations, and may write the
-//     status. What they cost is bounded: their length, and the JSONPath that they may use. A
-//     panic of a library costs one judgement. A message shows values of the status alone, so none
-//     of a Secret.
+//     status. What they cost is bounded: their length, the JSONPath that they may use, and how much is
+//     searched. A panic of a library costs one judgement. A message shows values of the status
+//     alone.
 //
 // One reader looks at the clock: kstatus gives a pod 15 s to be scheduled.
 package health

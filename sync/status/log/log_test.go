@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/kubesync/kubesync/apply"
+	"github.com/kubesync/kubesync/apply/health"
+	"github.com/kubesync/kubesync/apply/manifest"
 	"github.com/kubesync/kubesync/sync"
 	"github.com/kubesync/kubesync/test/golden"
 	"github.com/kubesync/kubesync/test/reports"
@@ -100,6 +102,18 @@ func TestLogOfADryRunRepeatsNoPlan(t *testing.T) {
 	}
 	if got := strings.Count(lines.String(), "\n"); got != 1 || !strings.Contains(lines.String(), "planned") {
 		t.Errorf("want one line that says planned, got:\n%s", lines.String())
+	}
+}
+
+func TestLogNamesWhatCannotBeJudged(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	object := apply.NotReady{ID: manifest.ID{Kind: "Thing", Namespace: "shop", Name: "odd"}, Health: health.Health{State: health.Unknown, Message: "its status cannot be read"}}
+	New(zerolog.New(&lines), false).Unreadable(sync.Unreadable{Repo: "shop", Revision: reports.At(0, reports.First, nil).Revision, Object: object})
+	for _, want := range []string{`"level":"warn"`, `"repo":"shop"`, `"object":"Thing/shop/odd"`, `"health":"its status cannot be read"`, `"message":"health unknown, waiting for it all the same"`} {
+		if !strings.Contains(lines.String(), want) {
+			t.Errorf("the line lacks %s: %s", want, lines.String())
+		}
 	}
 }
 
