@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubesync/kubesync/apply/health"
 	"github.com/kubesync/kubesync/apply/inventory"
 	"github.com/kubesync/kubesync/apply/manifest"
 )
@@ -29,6 +30,9 @@ func (p *Plan) buildOn(last *base, checked manifest.Checked) bool {
 	if last == nil || !checked.Stay || len(checked.Unserved) > 0 || !p.sameGround(last) || !p.staysOurs(last) {
 		return false
 	}
+	if slices.ContainsFunc(checked.Changed, p.set.judgesAnew) {
+		return false
+	}
 	p.base, p.changed = last, checked.Changed
 	p.objects, p.declared, p.had = checked.Objects, last.declared, last.had
 	return true
@@ -52,6 +56,12 @@ func (p *Plan) staysOurs(last *base) bool {
 		live, there, known := p.set.look(id)
 		return !known || there && (live.Set == p.set.id) != last.declared[id]
 	})
+}
+
+// judgesAnew reports whether annotations decide about an object's health, now or before: then
+// what is watched of its kind may change.
+func (s *Set) judgesAnew(o manifest.Object) bool {
+	return health.Annotated(o.Annotations()) || s.isGated(o.ID())
 }
 
 // changedSince returns which of the set's objects have changed since a base, some more than

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,11 @@ func TestDifferences(t *testing.T) {
 		var all []string
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			if value, declared := data[name]; declared {
-				all = append(all, configMap(ns, name, "value="+value))
+				text := configMap(ns, name, "value="+value)
+				if value == "awaited" {
+					text = strings.Replace(text, "metadata:\n", "metadata:\n  annotations: {kubesync.io/wait-for: 'jsonpath={.data.value}=awaited'}\n", 1)
+				}
+				all = append(all, text)
 			}
 		}
 		return all
@@ -98,6 +103,14 @@ func TestDifferences(t *testing.T) {
 		{what: "one comes", git: map[string]string{"e": "1"}, want: []string{"created e", "unchanged a", "unchanged b", "unchanged c", "unchanged d"}},
 		{what: "one leaves", git: map[string]string{"e": ""}, want: []string{"pruned e", "unchanged a", "unchanged b", "unchanged c", "unchanged d"}},
 		{
+			what: "an annotation decides about health", git: map[string]string{"c": "awaited"},
+			want: []string{"configured c", "unchanged a", "unchanged b", "unchanged d"},
+		},
+		{
+			what: "it does no more", git: map[string]string{"c": "5"},
+			want: []string{"configured c", "unchanged a", "unchanged b", "unchanged d"},
+		},
+		{
 			what: "a Namespace comes", git: map[string]string{"a": "8"}, do: func() error { w.namespace(t, "differences-another"); return nil },
 			want: []string{"configured a", "unchanged b", "unchanged c", "unchanged d"},
 		},
@@ -131,6 +144,9 @@ func TestDifferences(t *testing.T) {
 		}
 		if result.Err() != nil {
 			continue
+		}
+		if notReady, err := r.set.NotReady(t.Context(), nil); err != nil || len(notReady) > 0 {
+			t.Errorf("%s: not ready: %v, %v", step.what, notReady, err)
 		}
 		if counts := result.Counts(); counts[apply.Unchanged]+counts[apply.Configured]+counts[apply.Created] != len(data) {
 			t.Errorf("%s: %d objects are counted as %v", step.what, len(data), counts)

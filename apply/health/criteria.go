@@ -26,7 +26,7 @@ type criterion struct {
 
 	path  *jsonpath.JSONPath // nil for a condition
 	value string             // that the path is to have; "" for any
-	told  bool               // the path is in the status, whose values may be shown
+	shown bool               // the path is in the status, whose values may be shown
 	// searches is how often the path, with all others of the annotation, goes through lists.
 	searches int
 }
@@ -122,7 +122,7 @@ func parsePath(text string) (criterion, error) {
 		return criterion{}, errors.New("a path is made of fields, indices and filters, such as {.status.nodes[0].phase} or {.status.conditions[?(@.type==\"Ready\")].status}: no .. and .*, no [0,1]")
 	}
 	if first, is := steps.Nodes[0].(*jsonpath.FieldNode); is {
-		found.told = first.Value == "status"
+		found.shown = first.Value == "status"
 	}
 	found.searches = searches(steps.Nodes)
 	return found, nil
@@ -242,7 +242,7 @@ func (c criterion) check(live *unstructured.Unstructured) (verdict, error) {
 		}
 		return c.checkCondition(live, fields, conditions), nil
 	}
-	if c.told {
+	if c.shown {
 		if err != nil {
 			return verdict{}, err
 		}
@@ -325,7 +325,7 @@ func (c criterion) checkPath(live *unstructured.Unstructured) (verdict, error) {
 	if got == strings.TrimSpace(c.value) {
 		return verdict{holds: true}, nil
 	}
-	if !c.told {
+	if !c.shown {
 		return verdict{why: "it is something else"}, nil
 	}
 	if len(got) > longestShown {
