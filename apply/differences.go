@@ -30,7 +30,7 @@ func (p *Plan) buildOn(last *base, checked manifest.Checked) bool {
 	if last == nil || !checked.Stay || len(checked.Unserved) > 0 || !p.sameGround(last) || !p.staysOurs(last) {
 		return false
 	}
-	if slices.ContainsFunc(checked.Changed, p.set.judgesAnew) {
+	if slices.ContainsFunc(checked.Changed, p.judgesAnew) {
 		return false
 	}
 	p.base, p.changed = last, checked.Changed
@@ -51,7 +51,7 @@ func (p *Plan) sameGround(last *base) bool {
 // staysOurs reports whether it is known which of the set's objects have changed since a base,
 // and that none of these has left the set or come to it.
 func (p *Plan) staysOurs(last *base) bool {
-	changed, known := p.set.changedSince(last)
+	changed, known := p.changedSince(last)
 	return known && !slices.ContainsFunc(changed, func(id manifest.ID) bool {
 		live, there, known := p.set.look(id)
 		return !known || there && (live.Set == p.set.id) != last.declared[id]
@@ -60,18 +60,18 @@ func (p *Plan) staysOurs(last *base) bool {
 
 // judgesAnew reports whether annotations decide about an object's health, now or before: then
 // what is watched of its kind may change.
-func (s *Set) judgesAnew(o manifest.Object) bool {
-	return health.Annotated(o.Annotations()) || s.isGated(o.ID())
+func (p *Plan) judgesAnew(o manifest.Object) bool {
+	return health.Annotated(o.Annotations()) || p.set.isGated(o.ID())
 }
 
 // changedSince returns which of the set's objects have changed since a base, some more than
 // once; false if that is not known.
-func (s *Set) changedSince(last *base) (changed []manifest.ID, known bool) {
-	w := s.cluster.watched()
+func (p *Plan) changedSince(last *base) (changed []manifest.ID, known bool) {
+	w := p.set.cluster.watched()
 	if w == nil {
 		return nil, false
 	}
-	return w.members.ChangedSince(s.user, last.seen)
+	return w.members.ChangedSince(p.set.user, last.seen)
 }
 
 // toLookAt returns which of the plan's objects are looked at; the others are as the base
@@ -80,7 +80,7 @@ func (p *Plan) toLookAt() []manifest.Object {
 	if p.base == nil {
 		return p.objects
 	}
-	ids, known := p.set.changedSince(p.base) // up to now
+	ids, known := p.changedSince(p.base) // up to now
 	if !known {
 		return p.objects
 	}
@@ -91,14 +91,15 @@ func (p *Plan) toLookAt() []manifest.Object {
 	return p.set.ledger.Objects(slices.Compact(ids))
 }
 
-// leaveBase has the next plan build on this sync, which left nothing to be done.
-func (s *Set) leaveBase(plan *Plan) {
-	if len(plan.leaving)+len(plan.taken)+len(plan.held) > 0 {
-		return
+// leaves returns what the next plan may build on after a sync of this one, which left nothing
+// to be done; nil if that is nothing.
+func (p *Plan) leaves() *base {
+	if len(p.leaving)+len(p.taken)+len(p.held) > 0 {
+		return nil
 	}
-	left := &base{basis: *plan.basis, seen: plan.seen, declared: plan.declared, scope: plan.scope(), had: plan.had}
-	left.basis.parent = plan.parent.Live.ResourceVersion
-	s.base = left
+	left := &base{basis: *p.basis, seen: p.seen, declared: p.declared, scope: p.scope(), had: p.had}
+	left.basis.parent = p.parent.Live.ResourceVersion
+	return left
 }
 
 // clean reports whether a sync found or made all objects as they are to be, and leaves nothing

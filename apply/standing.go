@@ -87,7 +87,7 @@ func (s *Set) stand(plan *Plan, result Result) {
 	if plan.basis == nil || !result.clean() || len(plan.blind)+len(plan.unseen) > 0 || !s.ledger.Settled(time.Now()) {
 		return
 	}
-	s.leaveBase(plan)
+	s.base = plan.leaves()
 	if !result.settled() {
 		return
 	}
