@@ -43,7 +43,7 @@ type way struct {
 }
 
 // The rights that the restricted component grants are those that kubesync uses, which
-// the API server's audit log tells: none is missing, none is too much. What it uses in
+// the API server's audit log shows: none is missing, none is too much. What it uses in
 // each way of running is in docs/tiers-and-security.md.
 func TestLeastRights(t *testing.T) {
 	if testing.Short() {
@@ -106,7 +106,7 @@ func compareSection(t *testing.T, path, name, want string) {
 	}
 }
 
-// usage is what the audit log tells of a run.
+// usage is what the audit log shows of a run.
 type usage struct {
 	own, limited               map[right]bool // as itself, and as kubesync-limited
 	ownObjects, limitedObjects map[right]bool // for the repo's objects: what it may do there follows from what is in git
@@ -244,7 +244,7 @@ func (w way) story(t *testing.T, d *daemon, site *gitserver.Repo) {
 	}
 	d.stop()
 
-	// The set is nobody's any more, and is given up.
+	// No repo has the set any more, and it is given up.
 	other, err := gitserver.CreateRepo(t.TempDir(), "other", "master")
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func main() {
 func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("licences", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	check := flags.Bool("check", false, "only tell whether the list is up to date")
+	check := flags.Bool("check", false, "only report whether the list is up to date")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
