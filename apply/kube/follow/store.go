@@ -242,7 +242,7 @@ func (s *Store[K, T]) Current(version string) {
 			missing = append(missing, key)
 		}
 	}
-	clear(s.recent) // a list has changed more than anyone wants to know one by one
+	clear(s.recent) // after a list, everything is looked at anyway
 	s.become(true, nil)
 	s.mu.Unlock()
 	for _, key := range missing {
