@@ -150,6 +150,12 @@ func TestASyncThatLooksAtDifferencesLeavesTheOthersUnchanged(t *testing.T) {
 	if r := shop(t, b); r.Objects[ObjectSynced] != 3 || r.Counts[apply.Unchanged] != 2 || r.Counts[apply.Configured] != 1 || r.Applied.ID != secondCommit {
 		t.Errorf("objects %v, counts %v, applied %s", r.Objects, r.Counts, r.Applied.ID)
 	}
+	again := report(10, secondCommit)
+	again.Result.Others = 3
+	b.Observe(again)
+	if a := only(t, b, "a"); a.Action != apply.Unchanged || a.State != ObjectSynced {
+		t.Errorf("after a sync that looked at nothing a is %s and %s", a.Action, a.State)
+	}
 }
 
 func TestSinceIsWhenTheStateBegan(t *testing.T) {

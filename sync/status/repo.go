@@ -171,8 +171,11 @@ func (r *record) observe(report sync.Report, redact func(string) string) {
 // keep takes the outcomes of a sync in that got as far as the objects.
 func (r *record) keep(report sync.Report) {
 	if report.Result.Others > 0 && len(report.Result.Outcomes) == 0 {
+		if len(r.result.Outcomes) > 0 { // else all is as it was
+			r.outcomes = unchanged(r.outcomes)
+		}
 		r.applied, r.result = report.Revision, report.Result
-		return // as it was
+		return
 	}
 	outcomes := report.Result.Outcomes // no one changes them any more
 	if slices.ContainsFunc(outcomes, func(o apply.Outcome) bool { return o.Action == apply.Pruned }) {
